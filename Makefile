@@ -1,0 +1,56 @@
+# Everything sets itself up: the first target that needs it makes .venv and installs the package into it, and
+# that is not done again while pyproject.toml is unchanged. Another interpreter: make test PYTHON=python3.13
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY_DEMO := $(VENV)/.ready-demo
+READY_TEST := $(VENV)/.ready-test
+PICTURE := vcgmm-demo.png
+
+# OpenMP threads that wait should go to sleep soon. By default GNU's spin for long, which gains nothing here and
+# on a busy machine makes whatever runs in scikit-learn (and in two test workers at once) several times slower.
+export GOMP_SPINCOUNT ?= 1000
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test lint clean clean-cache
+
+help: ## list the targets
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-12s %s\n", $$1, $$2}'
+
+demo: $(READY_DEMO) ## cluster a million points, print a table, write vcgmm-demo.png
+	$(BIN)/vcgmm demo --output $(PICTURE) --force
+
+test: lint ## style, types, import direction, then all tests with coverage
+	rm -f .coverage .coverage.*
+	@echo "== small kernels as plain Python: the only way to see their lines =="
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -m interpreted --cov --cov-report=
+	@echo "== the whole suite, compiled =="
+	$(BIN)/python -m pytest -q -n 2 --cov --cov-append --cov-report=term --cov-fail-under=95
+
+lint: $(READY_TEST) ## style, types and import direction alone
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+clean-cache: ## forget compiled kernels (needed after editing a kernel that others call)
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+clean: clean-cache ## remove all that was made: environment, caches, reports, pictures
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf .coverage .coverage.* htmlcov src/*.egg-info $(PICTURE)
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+# Order-only on the interpreter: it is a link to a file whose age says nothing about this environment.
+$(READY_DEMO): pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[plot]'
+	touch $@
+
+# What the tests need contains what the demo needs, so the demo is ready too.
+$(READY_TEST): pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[dev,plot]'
+	touch $(READY_DEMO) $@

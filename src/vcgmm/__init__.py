@@ -1,0 +1,18 @@
+"""vcgmm: millions of vectors into thousands of clusters, by variational EM on coresets."""
+
+from ._version import __version__
+from .algorithm.coreset import Coreset
+from .building_blocks import afkmc2, kmeans_plus_plus, lightweight_coreset, quantization_error
+from .estimator import VCGMM
+from .progress import Iteration
+
+__all__ = [
+    "VCGMM",
+    "Coreset",
+    "Iteration",
+    "__version__",
+    "afkmc2",
+    "kmeans_plus_plus",
+    "lightweight_coreset",
+    "quantization_error",
+]

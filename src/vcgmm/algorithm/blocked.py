@@ -1,0 +1,120 @@
+"""Blocked search: the points of a cluster share one list of candidates and one matrix product."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..kernels.blocked import BLOCK, search_tasks
+from ..kernels.selection import key_indices, key_types
+from ..parallel import Workers
+from .cells import Neighbourhoods, cut_into_tasks, sort_by_cluster
+from .estep import Box
+from .mstep import Statistics
+
+#: Points are put physically in order once this share of them has left its place.
+RESORT_SHARE = 0.2
+
+
+class BlockedSearch:
+    """E-steps over cells, with the sums of the M-step in the same pass.
+
+    Parameters
+    ----------
+    points : (N', D) float32 or float64
+        Taken over: the search reorders them in place.
+    weights : (N',) float64
+    labels : (N',) int32
+        A near cluster of every point.
+    n_clusters, truncation, n_neighbors, n_candidates, n_explore : int
+    seed : int
+    workers : Workers
+    """
+
+    def __init__(
+        self,
+        points: np.ndarray,
+        weights: np.ndarray,
+        labels: np.ndarray,
+        n_clusters: int,
+        truncation: int,
+        n_neighbors: int,
+        n_candidates: int,
+        n_explore: int,
+        seed: int,
+        workers: Workers,
+    ) -> None:
+        self.points = points
+        self.weights = weights
+        self.total_weight = float(weights.sum())
+        self.winners = np.full((len(points), truncation), -1, np.int32)
+        self.winners[:, 0] = labels
+        self.neighbourhoods = Neighbourhoods(
+            n_clusters, n_neighbors, max(n_candidates, truncation), n_explore, seed, workers
+        )
+        self.workers = workers
+        self._box = Box(points, self.total_weight)
+        self._misplaced = len(points)
+
+    @property
+    def neighbors(self) -> np.ndarray:
+        """G_c, (C, G) int32."""
+        return self.neighbourhoods.neighbors
+
+    def warm_up(self, means: np.ndarray) -> tuple[float, int]:
+        """One E-step without responsibilities: error of the nearest winners, distances computed."""
+        facts, _, _, linked = self._search(means.astype(self.points.dtype), -1.0)
+        return float(facts[2]), int(facts[4]) + linked
+
+    def e_step(self, means: np.ndarray, variance: float | None) -> Statistics:
+        """New winners and neighbours, and the sums of the M-step."""
+        if variance is None:
+            raise ValueError("the blocked search needs a variance: its start gives one")
+        used = means.astype(self.points.dtype)
+        facts, shifts, masses, linked = self._search(used, 0.5 / variance)
+        return Statistics(
+            means=used.astype(np.float64),
+            variance=variance,
+            shifts=shifts,
+            masses=masses,
+            scatter=float(facts[1]),
+            log_sum=float(facts[0]),
+            total_weight=self.total_weight,
+            n_evaluations=int(facts[4]) + linked,
+        )
+
+    def _search(self, means: np.ndarray, precision: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+        n_clusters, n_features = means.shape
+        linked = self.neighbourhoods.update(means)
+        order, start = sort_by_cluster(self.winners[:, 0], n_clusters)
+        if self._misplaced > RESORT_SHARE * len(order):
+            order = self._put_in_order(order)
+        task_cell, task_start = cut_into_tasks(start)
+        candidates = self.neighbourhoods.candidates
+        key_float, key_int = key_types(self.points.dtype, candidates.shape[1])
+        indices = key_indices(candidates.shape[1], key_int)
+        shift_magic, mass_magic = self._box.magic_numbers(means)
+        n_threads = self.workers.n_threads
+        rows: np.ndarray = np.empty((n_threads, BLOCK), key_float)
+        shifts = np.zeros((n_threads, n_clusters, n_features))
+        masses = np.zeros((n_threads, n_clusters))
+        facts = np.zeros((len(task_cell), 5))
+
+        def work(thread: int, first: int, last: int) -> None:
+            search_tasks(
+                first, last, task_cell, task_start, self.points, self.weights, order, candidates, means,
+                self.winners, precision, indices, rows[thread], shift_magic, mass_magic,
+                shifts[thread], masses[thread], facts,
+            )  # fmt: skip
+
+        self.workers.run(work, len(task_cell))
+        totals = facts.sum(axis=0)
+        self._misplaced += int(totals[3])
+        return totals, shifts.sum(axis=0), masses.sum(axis=0), linked
+
+    def _put_in_order(self, order: np.ndarray) -> np.ndarray:
+        """Reorder the points themselves: reading rows in sequence is much faster than fetching them."""
+        self.points = self.points[order]
+        self.weights = self.weights[order]
+        self.winners = self.winners[order]
+        self._misplaced = 0
+        return np.arange(len(order))

@@ -1,0 +1,155 @@
+"""Cells: the points of each cluster, the clusters near each cluster, and the candidates their points share."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ..kernels.grouping import random_cuts
+from ..kernels.neighbors import join_neighbourhoods, link_groups
+from ..kernels.sorting import count_sort
+from ..parallel import Workers
+from .random import generator, random_clusters
+
+#: Clusters in a group that shares one pool, and clusters in the pool.
+GROUP_SIZE = 32
+POOL_SIZE = 1024
+
+#: E-steps at the start that each link the clusters anew; later every other one does.
+LINKED_AT_FIRST = 3
+
+#: A cell with more points is searched in several tasks.
+POINTS_PER_TASK = 2048
+
+
+def sort_by_cluster(labels: np.ndarray, n_clusters: int) -> tuple[np.ndarray, np.ndarray]:
+    """The partition I_c: members of cluster c are order[start[c]:start[c + 1]], in the order they came.
+
+    Parameters
+    ----------
+    labels : (N',) int32
+    n_clusters : int
+
+    Returns
+    -------
+    order : (N',) int64
+    start : (C + 1,) int64
+    """
+    order = np.empty(len(labels), np.int64)
+    start = np.empty(n_clusters + 1, np.int64)
+    count_sort(labels, n_clusters, order, start)
+    return order, start
+
+
+def cut_into_tasks(start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Pieces of work: runs of at most POINTS_PER_TASK points of one cell, cut by the data alone.
+
+    Returns
+    -------
+    task_cell : (n_tasks,) int32
+    task_start : (n_tasks + 1,) int64
+    """
+    sizes = np.diff(start)
+    pieces = -(-sizes // POINTS_PER_TASK)
+    cells = np.repeat(np.arange(len(sizes)), pieces)
+    piece = np.arange(len(cells)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
+    begins = start[cells] + sizes[cells] * piece // np.maximum(pieces[cells], 1)
+    return cells.astype(np.int32), np.append(begins, start[-1])
+
+
+class Neighbourhoods:
+    """G_c and the shared candidates, kept up to date as the means move.
+
+    The candidates of a cluster hold the union of G_c' over c' in G_c, which is the paper's search space of a
+    point whose winners are G_c, then the nearest others, then random ones.  G_c ranks clusters by the distance
+    between means: by mean squared distance to its members, up to a constant (the paper averages distances).
+
+    Parameters
+    ----------
+    n_clusters, n_neighbors, n_candidates, n_explore : int
+    seed : int
+    workers : Workers
+    """
+
+    def __init__(
+        self,
+        n_clusters: int,
+        n_neighbors: int,
+        n_candidates: int,
+        n_explore: int,
+        seed: int,
+        workers: Workers,
+    ) -> None:
+        self.neighbors = np.empty((n_clusters, n_neighbors), np.int32)
+        self.nearest = np.full((n_clusters, n_candidates), -1, np.int32)
+        self.candidates = np.empty((n_clusters, n_candidates), np.int32)
+        self.n_explore = n_explore
+        self.seed = seed
+        self.workers = workers
+        self.n_updates = 0
+
+    def update(self, means: np.ndarray) -> int:
+        """Find neighbours and candidates for these means (C, D); returns the number of distances computed.
+
+        Means move little after the first iterations: from then on they are linked anew every other time.
+        """
+        rng = generator(self.seed, self.n_updates)
+        linked = self.n_updates < LINKED_AT_FIRST or self.n_updates % 2 == 0
+        n_evaluations = self._link(means, rng) if linked else 0
+        if linked or self.n_explore:
+            self._join(rng)
+        self.n_updates += 1
+        return n_evaluations
+
+    def _link(self, means: np.ndarray, rng: np.random.Generator) -> int:
+        n_clusters = len(means)
+        pool_size = min(n_clusters, max(POOL_SIZE, 2 * self.nearest.shape[1]))
+        depth = max(0, math.ceil(math.log2(n_clusters / GROUP_SIZE)))
+        n_groups = 1 << depth
+        order = np.arange(n_clusters, dtype=np.int32)
+        if pool_size < n_clusters:
+            random_cuts(means, rng.random(n_groups), depth, order)
+        start = n_clusters * np.arange(n_groups + 1) // n_groups
+        near_groups, n_evaluations = self._near_groups(means, order, start, pool_size)
+        # A pool of all clusters needs no memory of earlier ones.
+        known = self.nearest if pool_size < n_clusters else np.empty((n_clusters, 0), np.int32)
+        nearest = np.empty_like(self.nearest)
+
+        def link(_thread: int, first: int, last: int) -> None:
+            link_groups(first, last, start, order, near_groups, known, pool_size, means, self.neighbors, nearest)
+
+        self.workers.run(link, n_groups)
+        self.nearest = nearest
+        return n_evaluations + n_clusters * pool_size
+
+    def _join(self, rng: np.random.Generator) -> None:
+        n_clusters = len(self.neighbors)
+        explored = random_clusters((n_clusters, self.n_explore), n_clusters, rng)
+
+        def join(_thread: int, first: int, last: int) -> None:
+            join_neighbourhoods(first, last, self.neighbors, self.nearest, explored, self.candidates)
+
+        self.workers.run(join, n_clusters)
+
+    def _near_groups(
+        self, means: np.ndarray, order: np.ndarray, start: np.ndarray, pool_size: int
+    ) -> tuple[np.ndarray, int]:
+        """For every group, itself and the groups whose centroids are nearest, enough of them to fill a pool."""
+        n_groups = len(start) - 1
+        wanted = min(n_groups, math.ceil(pool_size / max(1, len(means) // n_groups)) + 1)
+        if wanted == n_groups:
+            return np.tile(np.arange(n_groups, dtype=np.int32), (n_groups, 1)), 0
+        centroids = np.add.reduceat(means[order], start[:-1], axis=0) / np.diff(start)[:, None].astype(means.dtype)
+        squares = np.einsum("gd,gd->g", centroids, centroids)
+        near = np.empty((n_groups, wanted), np.int32)
+
+        def rank(_thread: int, first: int, last: int) -> None:
+            step = max(1, (1 << 20) // n_groups)
+            for low in range(first, last, step):
+                high = min(low + step, last)
+                distances = squares - 2 * (centroids[low:high] @ centroids.T)
+                near[low:high] = np.argpartition(distances, wanted - 1, axis=1)[:, :wanted]
+
+        self.workers.run(rank, n_groups)
+        return near, n_groups * n_groups

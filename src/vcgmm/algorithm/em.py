@@ -1,0 +1,110 @@
+"""Variational EM on the merged objective: the loop of the paper's Algorithm 1."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..progress import Callback, Iteration, Progress
+from .bound import lower_bound
+from .estep import Search
+from .mstep import initial_variance, m_step
+
+
+@dataclass
+class Fit:
+    """Where EM has come to.
+
+    Attributes
+    ----------
+    means : (C, D) float64
+    variance : float
+    masses : (C,) float64
+        Weight of every cluster in the last M-step.
+    bounds : list of float
+        F after each E-step, with the parameters it used.
+    converged : bool
+    n_evaluations : int
+        Distances computed in E-steps, warm-up included.
+    """
+
+    means: np.ndarray
+    variance: float
+    masses: np.ndarray
+    bounds: list[float] = field(default_factory=list)
+    converged: bool = False
+    n_evaluations: int = 0
+
+
+def variational_em(
+    search: Search,
+    means: np.ndarray,
+    variance: float | None,
+    *,
+    total_weight: float,
+    n_warmup: int,
+    tol: float,
+    max_iter: int,
+    variance_floor: float,
+    log_scale: float,
+    callbacks: Sequence[Callback],
+    progress: Progress,
+    begun: float,
+) -> Fit:
+    """Iterate E- and M-steps until the bound converges.
+
+    Parameters
+    ----------
+    search : Search
+    means : (C, D) float64
+    variance : float or None
+        None: estimated from the first winners.
+    total_weight : float
+    n_warmup : int
+        E-steps before the first one that counts.
+    tol : float
+        Converged when the bound's relative change falls below it.
+    max_iter : int
+    variance_floor : float
+    log_scale : float
+        Of the local coordinates, so that the bound is told in data coordinates.
+    callbacks : sequence of Callback
+    progress : Progress
+    begun : float
+        `time.perf_counter()` at the start of the fit.
+    """
+    fit = Fit(means, math.nan, np.zeros(len(means)))
+    for _ in range(n_warmup):
+        error, n_evaluations = search.warm_up(fit.means)
+        variance = initial_variance(error, total_weight, means.shape[1], variance_floor)
+        fit.n_evaluations += n_evaluations
+
+    for iteration in range(1, max_iter + 1):
+        statistics = search.e_step(fit.means, variance)
+        fit.n_evaluations += statistics.n_evaluations
+        fit.bounds.append(lower_bound(statistics, log_scale))
+
+        fit.means, variance = m_step(statistics, variance_floor)
+        fit.variance, fit.masses = variance, statistics.masses
+
+        change = relative_change(fit.bounds)
+        fit.converged = change < tol
+        used_variance = statistics.variance / math.exp(2 * log_scale)
+        facts = Iteration(iteration, fit.bounds[-1], change, used_variance, time.perf_counter() - begun)
+        progress.iteration(facts)
+        stop = [bool(callback(facts)) for callback in callbacks]
+        if fit.converged or any(stop):
+            break
+    return fit
+
+
+def relative_change(bounds: Sequence[float]) -> float:
+    """|dF / F| between the last two bounds; infinite before there are two."""
+    if len(bounds) < 2:
+        return math.inf
+    change = abs(bounds[-1] - bounds[-2])
+    return change / abs(bounds[-1]) if bounds[-1] != 0 else (math.inf if change else 0.0)

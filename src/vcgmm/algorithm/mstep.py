@@ -1,0 +1,70 @@
+"""The M-step (Eq. 6): weighted means and one shared variance, from sums taken during the E-step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """What an E-step hands over: sums over points, all the M-step and the bound need.
+
+    Attributes
+    ----------
+    means : (C, D) float64
+        The means that were used.
+    variance : float
+        The variance that was used.
+    shifts : (C, D) float64
+        sum_n gamma s_c (y - mu_c).
+    masses : (C,) float64
+        R_c = sum_n gamma s_c.
+    scatter : float
+        sum_n sum_c gamma s_c ||y - mu_c||^2.
+    log_sum : float
+        sum_n gamma log sum_{c in K(n)} exp(-||y - mu_c||^2 / 2 sigma^2).
+    total_weight : float
+        sum_n gamma.
+    n_evaluations : int
+        Distances computed.
+    """
+
+    means: np.ndarray
+    variance: float
+    shifts: np.ndarray
+    masses: np.ndarray
+    scatter: float
+    log_sum: float
+    total_weight: float
+    n_evaluations: int
+
+
+def m_step(statistics: Statistics, variance_floor: float) -> tuple[np.ndarray, float]:
+    """New means and variance.
+
+    mu_new = mu + shift / R, and D (sum gamma) sigma^2_new = scatter - sum_c R_c ||mu_new - mu||^2, which is
+    Eq. (6) without a second pass over the points.  A cluster without weight keeps its place.
+
+    Parameters
+    ----------
+    statistics : Statistics
+    variance_floor : float
+
+    Returns
+    -------
+    means : (C, D) float64
+    variance : float
+    """
+    masses = statistics.masses
+    moves = statistics.shifts / np.where(masses > 0, masses, 1.0)[:, None]
+    moved = float(np.dot(masses, np.einsum("cd,cd->c", moves, moves)))
+    n_features = moves.shape[1]
+    variance = (statistics.scatter - moved) / (n_features * statistics.total_weight)
+    return statistics.means + moves, max(variance, variance_floor)
+
+
+def initial_variance(error: float, total_weight: float, n_features: int, variance_floor: float) -> float:
+    """sigma^2 before the first M-step (Eq. 8): the mean squared distance to the nearest winner, per dimension."""
+    return max(error / (n_features * total_weight), variance_floor)

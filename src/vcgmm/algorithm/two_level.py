@@ -1,0 +1,233 @@
+"""Two-level seeding: coarse cells first, then clusters inside each cell.
+
+About sqrt(C) cells are found by k-means on a sample and every point goes to its nearest cell.  Inside each cell
+D^2 sampling draws more seeds than needed and notes how the cell's error falls with each.  The C clusters are then
+shared out so that every cluster has about the same error, as at an optimum it would (Gersho 1979), and a few Lloyd
+steps follow inside each cell.  No step compares all points with all clusters: the cost is O(N' sqrt(C) D).  With
+more than `LARGEST_CELL`^2 clusters the cells themselves are found in two levels, and so on.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ..kernels.lloyd import cluster_cells, seed_cells
+from ..parallel import Workers
+from .cells import sort_by_cluster
+from .nearest import nearest
+from .seeding import Start, draw_one
+
+#: No cell is asked for more clusters than this at one level.
+LARGEST_CELL = 128
+
+#: Rows that a coarse cell looks at, for each of its clusters, in D^2 sampling and in Lloyd steps.
+COARSE_SAMPLE = 256
+SEED_SAMPLE = 32
+FINE_SAMPLE = 64
+
+#: Lloyd steps inside a cell.
+COARSE_STEPS = 5
+FINE_STEPS = 4
+
+#: Seeds drawn for each cluster that a cell expects.
+SPARE = 2
+
+
+def two_level(
+    points: np.ndarray, weights: np.ndarray, n_clusters: int, rng: np.random.Generator, workers: Workers
+) -> Start:
+    """Seed `n_clusters` clusters on weighted points.
+
+    Parameters
+    ----------
+    points : (N', D) float32 or float64
+    weights : (N',) float64
+    n_clusters : int
+        At most the number of distinct points.
+    rng : numpy Generator
+    workers : Workers
+
+    Returns
+    -------
+    Start
+    """
+    n_levels = max(1, math.ceil(math.log(n_clusters) / math.log(LARGEST_CELL)))
+    if n_clusters > 32:
+        n_levels = max(n_levels, 2)
+    cells = Cells(points, weights, rng, workers)
+    expected = np.array([n_clusters])
+    for level in range(n_levels, 1, -1):
+        children = np.ceil(expected ** (1 / level)).astype(np.int64)
+        parents = np.repeat(np.arange(len(expected)), np.minimum(children, cells.sizes))
+        cells.split(children)
+        expected = share_by_error(cells.errors(), cells.sizes, parents, expected)
+    cells.cluster(expected, n_clusters)
+    return Start(cells.centres, cells.labels, cells.error(), cells.n_evaluations)
+
+
+def share_by_error(errors: np.ndarray, sizes: np.ndarray, parents: np.ndarray, expected: np.ndarray) -> np.ndarray:
+    """How many clusters each cell should expect: its share of its parent's, by error^(3/4), at least 1."""
+    claims = np.where(sizes > 0, np.maximum(errors, 0.0) ** 0.75, 0.0)
+    totals = np.bincount(parents, claims, len(expected))[parents]
+    shares = expected[parents] * claims / np.where(totals > 0, totals, 1.0)
+    return np.clip(np.ceil(shares), np.minimum(sizes, 1), sizes).astype(np.int64)
+
+
+def share_by_potential(
+    potentials: np.ndarray, seed_start: np.ndarray, available: np.ndarray, n_clusters: int
+) -> np.ndarray:
+    """Clusters for each cell so that the error per cluster is about the same in all.
+
+    Parameters
+    ----------
+    potentials : (n_seeds,) float64
+        Error of a cell once so many of its seeds are there.
+    seed_start : (n_cells + 1,) int64
+    available : (n_cells,) int64
+        Seeds that each cell has; their sum is at least n_clusters.
+    n_clusters : int
+
+    Returns
+    -------
+    (n_cells,) int64, summing to n_clusters
+    """
+    place = np.arange(len(potentials)) - np.repeat(seed_start[:-1], np.diff(seed_start))
+    cell = np.repeat(np.arange(len(available)), np.diff(seed_start))
+    usable = place < available[cell]
+    # A seed is worth what each cluster's error was before it came.
+    worth = np.full(len(potentials), np.inf)
+    worth[1:] = potentials[:-1] / np.maximum(place[1:], 1)
+    worth[place == 0] = np.inf
+    worth[~usable] = -1.0
+    first = place == 0
+    mass = potentials + 0.0
+    order = np.lexsort((np.arange(len(worth)), -np.where(first, mass, worth), ~first & (worth < np.inf)))
+    chosen = order[:n_clusters]
+    return np.bincount(cell[chosen], minlength=len(available))
+
+
+class Cells:
+    """A partition of the points that is split finer and finer.
+
+    Attributes
+    ----------
+    centres : (n_cells, D) float64
+    labels : (N',) int32
+    distances : (N',) float, squared, to the centre of the point's cell
+    sizes : (n_cells,) int64
+    """
+
+    def __init__(
+        self, points: np.ndarray, weights: np.ndarray, rng: np.random.Generator, workers: Workers
+    ) -> None:
+        self.points = points
+        self.weights = weights
+        self.rng = rng
+        self.workers = workers
+        self.n_evaluations = 0
+        self.centres = np.zeros((1, points.shape[1]))
+        self.labels = np.zeros(len(points), np.int32)
+        self.distances = np.zeros(len(points), points.dtype)
+        self.sizes = np.array([len(points)])
+
+    def errors(self) -> np.ndarray:
+        """Weighted squared error of every cell, (n_cells,) float64."""
+        return np.bincount(self.labels, self.weights * self.distances, len(self.sizes))
+
+    def error(self) -> float:
+        """Weighted squared error of all cells."""
+        return float(np.dot(self.weights, self.distances.astype(np.float64)))
+
+    def split(self, children: np.ndarray) -> None:
+        """Replace every cell by as many as told, (n_cells,) int64."""
+        if len(self.sizes) == 1:
+            self._split_alone(int(children[0]))
+        else:
+            order, start = sort_by_cluster(self.labels, len(self.sizes))
+            wanted = np.minimum(children, self.sizes)
+            seeds, _, seed_start = self._seed(order, start, wanted)
+            self._lloyd(order, start, self._complete(seeds), seed_start, COARSE_SAMPLE, COARSE_STEPS)
+
+    def cluster(self, expected: np.ndarray, n_clusters: int) -> None:
+        """Replace the cells by `n_clusters` clusters, about as many from each as expected, (n_cells,) int64."""
+        order, start = sort_by_cluster(self.labels, len(self.sizes))
+        wanted = np.minimum(expected * SPARE + 2, self.sizes) if len(self.sizes) > 1 else np.array([n_clusters])
+        seeds, potentials, seed_start = self._seed(order, start, wanted)
+        available = np.add.reduceat(np.append(seeds >= 0, False), seed_start[:-1]) * (np.diff(seed_start) > 0)
+        if available.sum() >= n_clusters:
+            shares = share_by_potential(potentials, seed_start, available, n_clusters)
+            kept = np.arange(len(seeds)) - np.repeat(seed_start[:-1], np.diff(seed_start))
+            seeds = seeds[kept < np.repeat(shares, np.diff(seed_start))]
+        else:  # repeated points: too few different ones met
+            shares = available.copy()
+            seeds = seeds[seeds >= 0]
+            shares[np.argmax(self.sizes)] += n_clusters - len(seeds)
+            where = int(np.cumsum(shares)[np.argmax(self.sizes)] - (n_clusters - len(seeds)))
+            seeds = np.insert(seeds, where, np.full(n_clusters - len(seeds), -1))
+        centre_start = np.concatenate([[0], np.cumsum(shares)])
+        self._lloyd(order, start, self._complete(seeds), centre_start, FINE_SAMPLE, FINE_STEPS)
+
+    def _split_alone(self, n_cells: int) -> None:
+        """One cell would keep one thread busy: it clusters a sample alone, then all threads assign the rest."""
+        n = min(len(self.points), COARSE_SAMPLE * n_cells)
+        sample = (len(self.points) * np.arange(n) // n).astype(np.int64)
+        bounds = np.array([0, n])
+        seeds, _, _ = self._seed(sample, bounds, np.array([n_cells]))
+        self._lloyd(
+            sample, bounds, seeds[seeds >= 0], np.array([0, (seeds >= 0).sum()]), COARSE_SAMPLE, COARSE_STEPS
+        )
+        self.labels, self.distances = nearest(self.points, self.centres, self.workers)
+        self.n_evaluations += len(self.points) * len(self.centres)
+        self.sizes = np.bincount(self.labels, minlength=len(self.centres))
+
+    def _seed(
+        self, order: np.ndarray, start: np.ndarray, wanted: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        seed_start = np.concatenate([[0], np.cumsum(wanted)])
+        uniforms = self.rng.random(seed_start[-1])
+        seeds = np.full(seed_start[-1], -1, np.int64)
+        potentials = np.zeros(seed_start[-1])
+
+        def work(_thread: int, first: int, last: int) -> None:
+            seed_cells(
+                first, last, self.points, self.weights, order, start, seed_start, SEED_SAMPLE,
+                uniforms, seeds, potentials,
+            )  # fmt: skip
+
+        self.workers.run(work, len(wanted))
+        self.n_evaluations += int((np.minimum(np.diff(start), SEED_SAMPLE * wanted) * wanted).sum())
+        return seeds, potentials, seed_start
+
+    def _complete(self, seeds: np.ndarray) -> np.ndarray:
+        """Seeds that a cell could not draw are drawn by D^2 from all points."""
+        for missing in np.flatnonzero(seeds < 0):
+            _, distances = nearest(self.points, self.points[seeds[seeds >= 0]], self.workers)
+            masses = self.weights * distances.astype(np.float64)
+            seeds[missing] = draw_one(masses if masses.any() else self.weights, self.rng.random())
+        return seeds
+
+    def _lloyd(
+        self,
+        order: np.ndarray,
+        start: np.ndarray,
+        seeds: np.ndarray,
+        centre_start: np.ndarray,
+        sample: int,
+        steps: int,
+    ) -> None:
+        centres = np.empty((len(seeds), self.points.shape[1]))
+
+        def work(_thread: int, first: int, last: int) -> None:
+            cluster_cells(
+                first, last, self.points, self.weights, order, start, seeds, centre_start, sample, steps,
+                centres, self.labels, self.distances,
+            )  # fmt: skip
+
+        self.workers.run(work, len(start) - 1)
+        k = np.diff(centre_start)
+        sizes = np.diff(start)
+        self.n_evaluations += int((np.minimum(sizes, sample * k) * k * steps + sizes * k).sum())
+        self.centres = centres
+        self.sizes = np.bincount(self.labels, minlength=len(centres))

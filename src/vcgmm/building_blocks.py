@@ -1,0 +1,186 @@
+"""The steps on their own: coreset, seeding and quantization error as functions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from .algorithm import seeding
+from .algorithm.coreset import Coreset, all_rows
+from .algorithm.coreset import lightweight_coreset as draw_coreset
+from .algorithm.frame import Frame, moments
+from .algorithm.pipeline import check_distinct, to_local
+from .algorithm.random import generator
+from .data import ArrayRows
+from .evaluation import Evaluator
+from .parallel import Workers
+from .validation import (
+    check_centers,
+    check_float_type,
+    check_integer,
+    check_matrix,
+    check_threads,
+    check_weights,
+)
+
+
+def draw_seed(random_state: Any) -> int:
+    """One integer from anything scikit-learn accepts as random_state."""
+    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+
+
+def lightweight_coreset(
+    X: Any,
+    size: int,
+    *,
+    sample_weight: Any = None,
+    random_state: Any = None,
+    n_threads: int | None = None,
+) -> Coreset:
+    """Draw a lightweight coreset: a weighted sample that stands for all of X.
+
+    A row is drawn with probability q = (w / sum w + w d^2 / sum w d^2) / 2, d its distance to the weighted mean,
+    and gets the weight w / (size q).  Rows drawn more than once appear once, with their weights added.
+
+    Parameters
+    ----------
+    X : array-like of shape (N, D)
+    size : int
+        Number of draws, N'.
+    sample_weight : array-like of shape (N,), optional
+    random_state : int, RandomState or None
+    n_threads : int or None
+
+    Returns
+    -------
+    Coreset
+        With `indices` (N',), `points` (N', D) and `weights` (N',); the weights sum to the total weight of X in
+        expectation.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vcgmm import lightweight_coreset
+    >>> X = np.random.default_rng(0).normal(size=(10_000, 3))
+    >>> coreset = lightweight_coreset(X, 500, random_state=0)
+    >>> coreset.points.shape[1], bool(abs(coreset.weights.sum() - 10_000) < 1_000)
+    (3, True)
+    """
+    rows = ArrayRows(check_matrix("X", X))
+    size = check_integer("size", size, 1)
+    weights = check_weights(sample_weight, rows.n_samples)
+    with Workers(check_threads(n_threads)) as workers:
+        facts = moments(rows, weights, workers)
+    return draw_coreset(rows, facts, weights, size, generator(draw_seed(random_state)))
+
+
+def afkmc2(
+    X: Any,
+    n_clusters: int,
+    *,
+    chain_length: int = 10,
+    sample_weight: Any = None,
+    random_state: Any = None,
+    n_threads: int | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Seed centres by AFK-MC^2: D^2 sampling approximated by short Markov chains.
+
+    Parameters
+    ----------
+    X : array-like of shape (N, D)
+    n_clusters : int
+    chain_length : int, default=10
+        Draws per chain, m.  Longer chains come closer to D^2 sampling.
+    sample_weight : array-like of shape (N,), optional
+    random_state : int, RandomState or None
+    n_threads : int or None
+
+    Returns
+    -------
+    centers : (n_clusters, D) array of X's dtype
+    indices : (n_clusters,) int64
+        Rows of X; no two are equal points.
+    """
+    chain_length = check_integer("chain_length", chain_length, 1)
+
+    def choose(points: np.ndarray, weights: np.ndarray, n: int, seed: int, workers: Workers) -> np.ndarray:
+        rng = generator(seed)
+        return seeding.afkmc2(points, weights, n, chain_length, rng, workers, _silent).indices
+
+    return _seed(X, n_clusters, sample_weight, random_state, n_threads, choose)
+
+
+def kmeans_plus_plus(
+    X: Any,
+    n_clusters: int,
+    *,
+    sample_weight: Any = None,
+    random_state: Any = None,
+    n_threads: int | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Seed centres by plain D^2 sampling: each with probability proportional to w d^2 to the nearest so far.
+
+    Parameters
+    ----------
+    X : array-like of shape (N, D)
+    n_clusters : int
+    sample_weight : array-like of shape (N,), optional
+    random_state : int, RandomState or None
+    n_threads : int or None
+
+    Returns
+    -------
+    centers : (n_clusters, D) array of X's dtype
+    indices : (n_clusters,) int64
+        Rows of X; no two are equal points.
+    """
+
+    def choose(points: np.ndarray, weights: np.ndarray, n: int, seed: int, workers: Workers) -> np.ndarray:
+        return seeding.kmeans_plus_plus(points, weights, n, generator(seed), workers, _silent).indices
+
+    return _seed(X, n_clusters, sample_weight, random_state, n_threads, choose)
+
+
+def quantization_error(X: Any, centers: Any, sample_weight: Any = None, n_threads: int | None = None) -> float:
+    """Weighted sum of squared distances to the nearest centre, exact.
+
+    Parameters
+    ----------
+    X : array-like of shape (N, D)
+    centers : array-like of shape (C, D)
+    sample_weight : array-like of shape (N,), optional
+    n_threads : int or None
+
+    Returns
+    -------
+    float
+    """
+    rows = ArrayRows(check_matrix("X", X))
+    means = check_centers("centers", centers, rows.n_features)
+    weights = check_weights(sample_weight, rows.n_samples)
+    with Workers(check_threads(n_threads)) as workers:
+        frame = moments(rows, weights, workers).frame(check_float_type(None, rows.dtype))
+        _, distances = Evaluator(means, frame).nearest(rows, workers)
+    return float(distances.sum() if weights is None else np.dot(weights, distances))
+
+
+def _silent(amount: int) -> None:
+    """Seeding as a function tells no progress."""
+
+
+def _seed(
+    X: Any, n_clusters: int, sample_weight: Any, random_state: Any, n_threads: int | None, choose: Any
+) -> tuple[np.ndarray, np.ndarray]:
+    rows = ArrayRows(check_matrix("X", X))
+    n_clusters = check_integer("n_clusters", n_clusters, 1)
+    weights = check_weights(sample_weight, rows.n_samples)
+    used = all_rows(rows, weights)
+    check_distinct(used, "n_clusters", n_clusters, rows.n_samples)
+    with Workers(check_threads(n_threads)) as workers:
+        frame: Frame = moments(rows, weights, workers).frame(check_float_type(None, rows.dtype))
+        points = to_local(used, frame, workers)
+        chosen = choose(points, used.weights, n_clusters, draw_seed(random_state), workers)
+    indices = used.indices[chosen]
+    return rows.take(indices), indices

@@ -1,0 +1,5 @@
+"""Where rows come from."""
+
+from .rows import ArrayRows
+
+__all__ = ["ArrayRows"]

@@ -1,0 +1,50 @@
+"""Rows of an array, block by block.
+
+A step of the algorithm asks its rows for very little: how many, how wide, block i, and the rows with these
+indices.  Blocks depend on the shape alone, never on the number of threads.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+#: Values in one block: small enough to stay in cache between conversion and use.
+BLOCK_VALUES = 1 << 18
+
+
+def exact_float(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The narrower of float32 and float64 that holds every value of `dtype` (float64 where neither does)."""
+    return np.dtype(np.float32 if np.can_cast(dtype, np.float32) else np.float64)
+
+
+class ArrayRows:
+    """Rows of a two-dimensional array of any real dtype and memory order.
+
+    Parameters
+    ----------
+    array : (N, D) array
+        Kept as it is: conversions happen one block at a time.
+    """
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.array = array
+        self.n_samples, self.n_features = array.shape
+        self.dtype = array.dtype
+        self.rows_per_block = max(1, BLOCK_VALUES // max(1, self.n_features))
+        self.n_blocks = -(-self.n_samples // self.rows_per_block)
+
+    def bounds(self, block: int) -> tuple[int, int]:
+        """First row of a block and the first one after it."""
+        first = block * self.rows_per_block
+        return first, min(first + self.rows_per_block, self.n_samples)
+
+    def block(self, block: int) -> np.ndarray:
+        """Rows of one block as contiguous floats that hold their values exactly."""
+        first, last = self.bounds(block)
+        return np.ascontiguousarray(self.array[first:last], dtype=exact_float(self.dtype))
+
+    def take(self, indices: np.ndarray) -> np.ndarray:
+        """Rows with these indices, in the array's own dtype."""
+        return np.ascontiguousarray(self.array[indices])

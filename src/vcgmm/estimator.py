@@ -1,0 +1,473 @@
+"""VCGMM, the scikit-learn face: validate, run, predict."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, DensityMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from .algorithm.frame import Frame
+from .algorithm.pipeline import Result, Settings, run
+from .building_blocks import draw_seed
+from .data import ArrayRows
+from .evaluation import Evaluator
+from .parallel import Workers
+from .progress import check_callbacks, make_progress
+from .validation import (
+    check_centers,
+    check_choice,
+    check_coreset_size,
+    check_float_type,
+    check_integer,
+    check_number,
+    check_rows,
+    check_threads,
+    check_weights,
+)
+
+INITS = ("two_level", "afkmc2", "k-means++", "random")
+SEARCHES = ("blocked", "pointwise")
+COVARIANCES = ("isotropic",)
+
+#: coreset_size="auto": this many points for each component.
+AUTO_POINTS_PER_COMPONENT = 256
+
+
+class VCGMM(DensityMixin, BaseEstimator):
+    """Gaussian mixture with very many components, fitted by variational EM on a coreset.
+
+    The model is a mixture of `n_components` isotropic Gaussians with equal weights and one shared variance.  A
+    fit draws a weighted sample of the data, seeds the means on it, and improves them by truncated variational
+    EM, whose cost per iteration does not grow with the number of components.
+
+    Parameters
+    ----------
+    n_components : int, default=8
+        Number of clusters, C.
+    coreset_size : "auto", int, float or None, default="auto"
+        Points drawn for the fit, N'.  A float in (0, 1) is a share of the data, None means all points, "auto"
+        256 points per component.  Not smaller than the data: all points.
+    covariance_type : {"isotropic"}, default="isotropic"
+        One variance for all clusters.
+    truncation : int, default=5
+        Clusters with a non-zero posterior per point, C'.
+    n_neighbors : int, default=5
+        Clusters known as near to each cluster (itself included), G.
+    n_explore : int, default=0
+        Random clusters added to each search space.
+    search : {"blocked", "pointwise"}, default="blocked"
+        "blocked": the points of a cluster share a list of candidates and one matrix product.  "pointwise": each
+        point searches the neighbourhoods of its own winners, exactly as in the paper.
+    n_candidates : int, default=128
+        Length of the shared lists of the blocked search.
+    init : {"two_level", "afkmc2", "k-means++", "random"} or array of shape (C, D), default="two_level"
+        How the means are seeded.
+    chain_length : int, default=10
+        Markov chain length of init="afkmc2".
+    n_warmup : int, default=0
+        E-steps before the first one that counts, to find winners and the initial variance.
+    tol : float, default=1e-4
+        Converged when the relative change of the lower bound falls below it.
+    max_iter : int, default=200
+        Most EM iterations.
+    n_init : int, default=1
+        Fits from different seeds on one coreset, of which the best lower bound is kept.
+    reg_covar : float, default=1e-10
+        Smallest variance, relative to the data's variance per feature.
+    warm_start : bool, default=False
+        Begin at the means and variance of the last fit.
+    compute_labels : bool, default=False
+        Also compute `labels_` and `inertia_` of all rows at the end of a fit.
+    random_state : int, RandomState instance or None, default=None
+    n_threads : int or None, default=None
+        None: all available CPUs.  Results do not depend on it.
+    dtype : {None, "float32", "float64"}, default=None
+        Type to compute in.  None: float64 for float64 data, else float32.
+    verbose : int, default=0
+        Above 0: a progress line per step on stderr.
+    callbacks : callable, sequence of callables or None, default=None
+        Each is called with an `Iteration` after every EM iteration, and stops the fit by returning True.
+
+    Attributes
+    ----------
+    means_ : (C, D) float64
+        Cluster centres; `cluster_centers_` is another name for it.
+    variance_ : float
+        The shared variance sigma^2.
+    weights_ : (C,) float64
+        Mixing proportions, all 1 / C.
+    covariances_ : (C,) float64
+        Variance of every component, all equal to `variance_`.
+    counts_ : (C,) float64
+        Weight of the data in every cluster (sum of responsibilities); 0 for a cluster that lost all its points.
+    lower_bound_ : float
+        F after the last E-step: a lower bound of the (coreset's) log-likelihood.
+    lower_bounds_ : (n_iter_,) float64
+        F after each E-step.
+    n_iter_ : int
+    converged_ : bool
+    coreset_ : Coreset
+        The weighted sample: `indices`, `points`, `weights`.
+    neighbors_ : (C, G) int32
+        Near clusters of each cluster, itself first.
+    labels_ : (N,) int32
+        With compute_labels=True: the nearest mean of every row.
+    inertia_ : float
+        With compute_labels=True: the quantization error.
+    n_distance_evaluations_ : dict
+        Distances computed in "coreset", "seeding" and "em".
+    timings_ : dict
+        Seconds spent in "coreset", "seeding" and "em".
+    n_features_in_ : int
+    feature_names_in_ : (D,) array of str
+        Where X has names for all its features.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vcgmm import VCGMM
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.concatenate([rng.normal(center, size=(500, 2)) for center in (-10, 0, 10)])
+    >>> model = VCGMM(n_components=3, random_state=0).fit(X)
+    >>> np.sort(model.means_[:, 0].round()).astype(int).tolist()
+    [-10, 0, 10]
+    """
+
+    def __init__(
+        self,
+        n_components: int = 8,
+        *,
+        coreset_size: Any = "auto",
+        covariance_type: str = "isotropic",
+        truncation: int = 5,
+        n_neighbors: int = 5,
+        n_explore: int = 0,
+        search: str = "blocked",
+        n_candidates: int = 128,
+        init: Any = "two_level",
+        chain_length: int = 10,
+        n_warmup: int = 0,
+        tol: float = 1e-4,
+        max_iter: int = 200,
+        n_init: int = 1,
+        reg_covar: float = 1e-10,
+        warm_start: bool = False,
+        compute_labels: bool = False,
+        random_state: Any = None,
+        n_threads: int | None = None,
+        dtype: Any = None,
+        verbose: int = 0,
+        callbacks: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.coreset_size = coreset_size
+        self.covariance_type = covariance_type
+        self.truncation = truncation
+        self.n_neighbors = n_neighbors
+        self.n_explore = n_explore
+        self.search = search
+        self.n_candidates = n_candidates
+        self.init = init
+        self.chain_length = chain_length
+        self.n_warmup = n_warmup
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_init = n_init
+        self.reg_covar = reg_covar
+        self.warm_start = warm_start
+        self.compute_labels = compute_labels
+        self.random_state = random_state
+        self.n_threads = n_threads
+        self.dtype = dtype
+        self.verbose = verbose
+        self.callbacks = callbacks
+
+    # ------------------------------------------------------------------------------------------------ fitting
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:  # noqa: ARG002
+        """Fit the mixture.
+
+        Interrupting a fit leaves the estimator as it was before.
+
+        Parameters
+        ----------
+        X : array-like of shape (N, D)
+            Any real dtype and memory order, memory maps included; no full-size copy in a wider type is made.
+        y : ignored
+        sample_weight : array-like of shape (N,), optional
+            Weight w counts like w copies of a row.
+
+        Returns
+        -------
+        self
+        """
+        before = dict(self.__dict__)
+        try:
+            self._fit(X, sample_weight)
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+        return self
+
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> np.ndarray:
+        """Fit, and return the nearest mean of every row, (N,) int32."""
+        return self.fit(X, y, sample_weight).predict(X)
+
+    def _fit(self, X: Any, sample_weight: Any) -> None:
+        callbacks = check_callbacks(self.callbacks)
+        rows = check_rows(self, X, reset=True)
+        weights = check_weights(sample_weight, rows.n_samples)
+        settings = self._settings(rows)
+        with Workers(check_threads(self.n_threads)) as workers, make_progress(self.verbose) as progress:
+            result = run(rows, weights, settings, callbacks, progress, workers)
+            self._take_over(result)
+            if self.compute_labels:
+                self.labels_, distances = self._evaluator().nearest(rows, workers)
+                self.inertia_ = float(distances.sum() if weights is None else np.dot(weights, distances))
+        if not self.converged_ and self.n_iter_ == settings.max_iter:
+            warnings.warn(
+                f"The fit ended after max_iter={settings.max_iter} iterations before the lower bound changed by "
+                f"less than tol={settings.tol:g} (relative). Raise max_iter or tol.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def _settings(self, rows: ArrayRows) -> Settings:
+        """Check all parameters, and clip sizes that are larger than the problem: they mean "all"."""
+        n_components = check_integer("n_components", self.n_components, 1)
+        if rows.n_samples < n_components:
+            raise ValueError(
+                f"n_samples={rows.n_samples} is fewer than n_components={n_components}: ask for fewer components, "
+                f"or give more data."
+            )
+        if self.covariance_type in ("full", "tied"):
+            raise ValueError(
+                f"covariance_type={self.covariance_type!r} is not offered: use sklearn.mixture.GaussianMixture for "
+                f"it, or 'isotropic' here."
+            )
+        check_choice("covariance_type", self.covariance_type, COVARIANCES)
+        init: str | np.ndarray
+        initial_variance = None
+        if isinstance(self.init, str):
+            init = check_choice("init", self.init, INITS)
+        else:
+            init = check_centers("init", self.init, rows.n_features, n_components)
+        if self.warm_start and hasattr(self, "means_"):
+            init = check_centers("means_ (warm_start=True)", self.means_, rows.n_features, n_components)
+            initial_variance = self.variance_
+        n_init = check_integer("n_init", self.n_init, 1)
+        automatic = AUTO_POINTS_PER_COMPONENT * n_components
+        truncation = min(check_integer("truncation", self.truncation, 1), n_components)
+        n_candidates = min(check_integer("n_candidates", self.n_candidates, 1), n_components)
+        n_neighbors = min(check_integer("n_neighbors", self.n_neighbors, 1), n_components)
+        search = check_choice("search", self.search, SEARCHES)
+        return Settings(
+            n_components=n_components,
+            coreset_size=check_coreset_size(self.coreset_size, rows.n_samples, automatic),
+            truncation=truncation,
+            n_neighbors=n_neighbors,
+            n_explore=min(check_integer("n_explore", self.n_explore, 0), n_components),
+            search=search,
+            n_candidates=max(n_candidates, truncation, n_neighbors),
+            init=init,
+            chain_length=check_integer("chain_length", self.chain_length, 1),
+            n_warmup=check_integer("n_warmup", self.n_warmup, 0),
+            tol=check_number("tol", self.tol, 0.0),
+            max_iter=check_integer("max_iter", self.max_iter, 1),
+            n_init=n_init,
+            reg_covar=check_number("reg_covar", self.reg_covar, 0.0),
+            initial_variance=initial_variance,
+            seed=draw_seed(self.random_state),
+            dtype=check_float_type(self.dtype, rows.dtype),
+        )
+
+    def _take_over(self, result: Result) -> None:
+        """Turn a finished fit into attributes."""
+        self.means_ = result.means
+        self.variance_ = result.variance
+        self.weights_ = np.full(len(result.means), 1.0 / len(result.means))
+        self.covariances_ = np.full(len(result.means), result.variance)
+        self.counts_ = result.masses
+        self.lower_bounds_ = np.array(result.bounds)
+        self.lower_bound_ = result.bounds[-1]
+        self.n_iter_ = len(result.bounds)
+        self.converged_ = result.converged
+        self.coreset_ = result.coreset
+        self.neighbors_ = result.neighbors
+        self.timings_ = result.timings
+        self.n_distance_evaluations_ = result.n_evaluations
+        self._frame = result.frame
+        for name in ("labels_", "inertia_"):
+            self.__dict__.pop(name, None)
+
+    @property
+    def cluster_centers_(self) -> np.ndarray:
+        """Another name for `means_`, so that code written for KMeans works."""
+        return self.means_
+
+    # ------------------------------------------------------------------------------------------------ using
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Nearest mean of every row, exact.
+
+        Parameters
+        ----------
+        X : array-like of shape (N, D)
+
+        Returns
+        -------
+        (N,) int32
+        """
+        rows = self._check_predict(X)
+        with self._workers() as workers:
+            return self._evaluator().nearest(rows, workers)[0]
+
+    def nearest(self, X: Any, k: int = 1) -> tuple[np.ndarray, np.ndarray]:
+        """The k nearest means of every row, exact.
+
+        Parameters
+        ----------
+        X : array-like of shape (N, D)
+        k : int, default=1
+            More than there are components means all of them.
+
+        Returns
+        -------
+        distances : (N, k) float64, Euclidean, ascending
+        ids : (N, k) int32
+        """
+        rows = self._check_predict(X)
+        k = min(check_integer("k", k, 1), len(self.means_))
+        with self._workers() as workers:
+            ids, distances = self._evaluator().k_nearest(rows, k, workers)
+        return np.sqrt(distances), ids
+
+    def predict_proba(self, X: Any) -> sparse.csr_array:
+        """Truncated posteriors s_c(n) (Eq. 3) over the `truncation` nearest means.
+
+        Parameters
+        ----------
+        X : array-like of shape (N, D)
+
+        Returns
+        -------
+        (N, C) sparse CSR array with `truncation` entries a row, each row summing to 1
+        """
+        rows = self._check_predict(X)
+        k = min(check_integer("truncation", self.truncation, 1), len(self.means_))
+        with self._workers() as workers:
+            ids, distances = self._evaluator().k_nearest(rows, k, workers)
+        shares = np.exp((distances[:, :1] - distances) / (2 * self.variance_))
+        shares /= shares.sum(axis=1, keepdims=True)
+        order = np.argsort(ids, axis=1)
+        ids = np.take_along_axis(ids, order, axis=1)
+        shares = np.take_along_axis(shares, order, axis=1)
+        starts = np.arange(0, rows.n_samples * k + 1, k)
+        return sparse.csr_array((shares.ravel(), ids.ravel(), starts), shape=(rows.n_samples, len(self.means_)))
+
+    def score_samples(self, X: Any) -> np.ndarray:
+        """Exact log density of every row under the mixture (Eq. 1), over all components.
+
+        Parameters
+        ----------
+        X : array-like of shape (N, D)
+
+        Returns
+        -------
+        (N,) float64
+        """
+        rows = self._check_predict(X)
+        with self._workers() as workers:
+            return self._evaluator().log_density(rows, self.variance_, workers)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:  # noqa: ARG002
+        """Mean log density of the rows, weighted where weights are given.
+
+        Parameters
+        ----------
+        X : array-like of shape (N, D)
+        y : ignored
+        sample_weight : array-like of shape (N,), optional
+
+        Returns
+        -------
+        float
+        """
+        densities = self.score_samples(X)
+        weights = check_weights(sample_weight, len(densities))
+        return float(np.average(densities, weights=weights))
+
+    def quantization_error(self, X: Any, sample_weight: Any = None) -> float:
+        """Weighted sum of squared distances to the nearest mean, exact.
+
+        Parameters
+        ----------
+        X : array-like of shape (N, D)
+        sample_weight : array-like of shape (N,), optional
+
+        Returns
+        -------
+        float
+        """
+        rows = self._check_predict(X)
+        weights = check_weights(sample_weight, rows.n_samples)
+        with self._workers() as workers:
+            _, distances = self._evaluator().nearest(rows, workers)
+        return float(distances.sum() if weights is None else np.dot(weights, distances))
+
+    def sample(self, n_samples: int = 1) -> tuple[np.ndarray, np.ndarray]:
+        """Draw points from the mixture.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+
+        Returns
+        -------
+        X : (n_samples, D) float64
+        labels : (n_samples,) int32, the component of each
+        """
+        check_is_fitted(self)
+        n_samples = check_integer("n_samples", n_samples, 1)
+        rng = check_random_state(self.random_state)
+        labels = rng.randint(len(self.means_), size=n_samples).astype(np.int32)
+        noise = rng.standard_normal((n_samples, self.means_.shape[1]))
+        return self.means_[labels] + math.sqrt(self.variance_) * noise, labels
+
+    def bic(self, X: Any) -> float:
+        """Bayesian information criterion on X; lower is better."""
+        densities = self.score_samples(X)
+        return float(self._n_parameters() * math.log(len(densities)) - 2 * densities.sum())
+
+    def aic(self, X: Any) -> float:
+        """Akaike information criterion on X; lower is better."""
+        return float(2 * self._n_parameters() - 2 * self.score_samples(X).sum())
+
+    def _n_parameters(self) -> int:
+        """Free parameters: the means and one variance; mixing proportions are fixed."""
+        return int(self.means_.size) + 1
+
+    def _check_predict(self, X: Any) -> ArrayRows:
+        check_is_fitted(self)
+        return check_rows(self, X, reset=False)
+
+    def _workers(self) -> Workers:
+        return Workers(check_threads(self.n_threads))
+
+    def _evaluator(self) -> Evaluator:
+        frame: Frame = self._frame
+        return Evaluator(self.means_, frame)
+
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn that float32 input stays in float32 computations."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = False
+        return tags

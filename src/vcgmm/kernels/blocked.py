@@ -1,0 +1,267 @@
+"""The blocked E-step, with the sums of the M-step taken while the points are in cache.
+
+Points are grouped by their nearest cluster, the paper's I_c.  All points of a group search the same candidates,
+so their distances are one matrix product, in coordinates local to the cluster (float32 loses digits far from the
+origin).  A point's old winners are always candidates too: the bound cannot fall (Proposition 1).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .distances import block_distances, local_columns, local_rows, squared_distance
+from .exact_sums import add_moments, round_to_quantum
+from .jit import kernel
+from .selection import smallest_keys
+
+#: Points in one product: large enough for full speed, small enough that all of it stays in cache.
+BLOCK = 64
+
+#: Responsibilities below this share of a point's weight do not move a mean.
+NEGLIGIBLE = 1e-9
+
+#: Local sums are handed over to float64 after so many blocks.
+BLOCKS_PER_FLUSH = 8
+
+
+@kernel
+def choose_winners(
+    best: np.ndarray,
+    mask: int,
+    distances: np.ndarray,
+    position: np.ndarray,
+    points: np.ndarray,
+    means: np.ndarray,
+    order: np.ndarray,
+    low: int,
+    winners: np.ndarray,
+    slots: np.ndarray,
+    near: np.ndarray,
+) -> int:
+    """The new K(n) of a block: the nearest of its candidates and of the old K(n), nearest first.
+
+    Parameters
+    ----------
+    best : (C', B) int, IN, keys from `smallest_keys`
+    mask : int, IN, the bits of a key that hold the index
+    distances : (L, B) float, IN
+    position : (C,) int32, IN, place of a cluster in the candidate list, or -1
+    points, means : IN
+    order, low : IN, point j of the block is row order[low + j]
+    winners : (N', C') int32, IN, the old K(n), -1 where not known
+    slots : (C', B) int64, OUT, place in the candidate list, or -1 - c for a cluster c that is not on it
+    near : (C', B) float, OUT, squared distances, ascending
+
+    Returns
+    -------
+    int, the number of distances computed to clusters that are no candidates
+    """
+    n_winners, n = best.shape
+    last = n_winners - 1
+    extra = 0
+    for j in range(n):
+        # Keys hold rounded distances: look the full ones up and put near ties in order.
+        for k in range(n_winners):
+            slot = np.int64(best[k, j] & mask)
+            distance = distances[slot, j]
+            place = k
+            while place > 0 and near[place - 1, j] > distance:
+                near[place, j] = near[place - 1, j]
+                slots[place, j] = slots[place - 1, j]
+                place -= 1
+            near[place, j] = distance
+            slots[place, j] = slot
+        # What was known is not forgotten: an old winner gives way only to a nearer cluster.
+        point = order[low + j]
+        for k in range(n_winners):
+            known = winners[point, k]
+            if known < 0:
+                continue
+            slot = np.int64(position[known])
+            if slot >= 0:
+                distance = distances[slot, j]
+            else:
+                distance = squared_distance(points, point, means, known)
+                slot = np.int64(-1 - known)
+                extra += 1
+            if distance >= near[last, j]:
+                continue
+            there = False
+            for place in range(n_winners):
+                there |= slots[place, j] == slot
+            if there:
+                continue
+            place = last
+            while place > 0 and near[place - 1, j] > distance:
+                near[place, j] = near[place - 1, j]
+                slots[place, j] = slots[place - 1, j]
+                place -= 1
+            near[place, j] = distance
+            slots[place, j] = slot
+    return extra
+
+
+@kernel
+def truncated_posterior(
+    n: int,
+    near: np.ndarray,
+    precision: float,
+    shares: np.ndarray,
+    totals: np.ndarray,
+) -> None:
+    """Unnormalised s_c(n) of Eq. (3), relative to the nearest: shares = exp((d_0^2 - d_k^2) / 2 sigma^2).
+
+    Parameters
+    ----------
+    n : int, IN, number of points
+    near : (C', B) float, IN
+    precision : float64, IN, 1 / (2 sigma^2); negative: the nearest takes all
+    shares : (C', B) float, OUT
+    totals : (B,) float64, OUT, sum of the shares
+    """
+    factor = near.dtype.type(precision)
+    for j in range(n):
+        shares[0, j] = 1
+        totals[j] = 1
+    for k in range(1, near.shape[0]):
+        for j in range(n):
+            shares[k, j] = math.exp((near[0, j] - near[k, j]) * factor) if precision >= 0 else 0
+            totals[j] += shares[k, j]
+
+
+@kernel
+def search_tasks(
+    first: int,
+    last: int,
+    task_cell: np.ndarray,
+    task_start: np.ndarray,
+    points: np.ndarray,
+    weights: np.ndarray,
+    order: np.ndarray,
+    candidates: np.ndarray,
+    means: np.ndarray,
+    winners: np.ndarray,
+    precision: float,
+    indices: np.ndarray,
+    row: np.ndarray,
+    shift_magic: np.ndarray,
+    mass_magic: float,
+    shifts: np.ndarray,
+    masses: np.ndarray,
+    facts: np.ndarray,
+) -> None:
+    """E-step and sums of the M-step over tasks first..last-1, each a run of points of one cluster's group.
+
+    Parameters
+    ----------
+    first, last : int, IN
+    task_cell : (n_tasks,) int32, IN, the cluster nearest to the task's points until now
+    task_start : (n_tasks + 1,) int64, IN, task t holds the rows order[task_start[t]:task_start[t + 1]]
+    points : (N', D) float, IN
+    weights : (N',) float64, IN, gamma
+    order : (N',) int64, IN
+    candidates : (C, L) int32, IN, itself first
+    means : (C, D) float, IN
+    winners : (N', C') int32, IN/OUT, nearest first; -1 where not known yet
+    precision : float64, IN, 1 / (2 sigma^2); negative: the nearest takes all
+    indices : IN, from `selection.key_indices`
+    row : (BLOCK,) float32 or float64, scratch in the keys' float type
+    shift_magic : (D,) float64, IN, from `exact_sums.rounding_constant`
+    mass_magic : float64, IN, likewise
+    shifts : (C, D) float64, IN/OUT, sum of gamma s (y - mu_c)
+    masses : (C,) float64, IN/OUT, sum of gamma s
+    facts : (n_tasks, 5) float64, OUT, sums over the task's points of gamma log sum exp(-d^2 precision),
+        gamma s d^2, gamma d^2 of the nearest; points whose nearest cluster changed; distances computed
+    """
+    n_clusters, n_features = means.shape
+    n_candidates = candidates.shape[1]
+    n_winners = winners.shape[1]
+    mask = indices[-2]
+    row_bits = row.view(indices.dtype)
+    position = np.full(n_clusters, -1, np.int32)
+    centres = np.empty((n_candidates, n_features), points.dtype)
+    centre_squares = np.empty(n_candidates, points.dtype)
+    sums = np.zeros((n_candidates, n_features), points.dtype)
+    sum_masses = np.zeros(n_candidates, np.float64)
+    flat_local = np.empty(n_features * BLOCK, points.dtype)
+    local_squares = np.empty(BLOCK, points.dtype)
+    flat_distances = np.empty(n_candidates * BLOCK, points.dtype)
+    flat_best = np.empty(n_winners * BLOCK, indices.dtype)
+    slots = np.empty((n_winners, BLOCK), np.int64)
+    near = np.empty((n_winners, BLOCK), points.dtype)
+    shares = np.empty((n_winners, BLOCK), points.dtype)
+    totals = np.empty(BLOCK, np.float64)
+
+    cell = -1
+    for task in range(first, last):
+        if task_cell[task] != cell:
+            if cell >= 0:
+                for i in range(n_candidates):
+                    position[candidates[cell, i]] = -1
+            cell = task_cell[task]
+            local_rows(means, candidates[cell], 0, n_candidates, means[cell], centres, centre_squares)
+            for i in range(n_candidates):
+                position[candidates[cell, i]] = i
+        bound = 0.0
+        scatter = 0.0
+        error = 0.0
+        moved = 0
+        extra = 0
+        begin = task_start[task]
+        size = task_start[task + 1] - begin
+        n_blocks = (size + BLOCK - 1) // BLOCK
+        for block in range(n_blocks):
+            low = begin + size * block // n_blocks
+            high = begin + size * (block + 1) // n_blocks
+            n = high - low
+            local = flat_local[: n_features * n].reshape(n_features, n)
+            local_columns(points, order, low, high, means[cell], local, local_squares)
+            distances = flat_distances[: n_candidates * n].reshape(n_candidates, n)
+            best = flat_best[: n_winners * n].reshape(n_winners, n)
+            block_distances(centres, centre_squares, local, local_squares, distances)
+            smallest_keys(distances, indices, row, row_bits, best)
+            extra += choose_winners(
+                best, mask, distances, position, points, means, order, low, winners, slots, near
+            )
+            truncated_posterior(n, near, precision, shares, totals)
+            for j in range(n):
+                point = order[low + j]
+                weight = weights[point]
+                nearest = np.float64(near[0, j])
+                bound += weight * (math.log(totals[j]) - nearest * precision)
+                error += weight * nearest
+                scale = weight / totals[j]
+                for k in range(n_winners):
+                    slot = slots[k, j]
+                    cluster = candidates[cell, slot] if slot >= 0 else np.int32(-1 - slot)
+                    if k == 0 and winners[point, 0] != cluster:
+                        moved += 1
+                    winners[point, k] = cluster
+                    if shares[k, j] <= NEGLIGIBLE:
+                        continue
+                    part = scale * shares[k, j]
+                    scatter += part * near[k, j]
+                    if slot >= 0:
+                        sum_masses[slot] += part
+                        factor = points.dtype.type(part)
+                        for d in range(n_features):
+                            sums[slot, d] += factor * (points[point, d] - means[cell, d])
+                    else:
+                        masses[cluster] += round_to_quantum(part, mass_magic)
+                        for d in range(n_features):
+                            value = part * (np.float64(points[point, d]) - np.float64(means[cluster, d]))
+                            shifts[cluster, d] += round_to_quantum(value, shift_magic[d])
+            if block == n_blocks - 1 or (block + 1) % BLOCKS_PER_FLUSH == 0:
+                for i in range(n_candidates):
+                    if sum_masses[i] > 0.0:
+                        cluster = candidates[cell, i]
+                        add_moments(shifts, cluster, sums, i, sum_masses[i], centres, shift_magic)
+                        masses[cluster] += round_to_quantum(sum_masses[i], mass_magic)
+                        sum_masses[i] = 0.0
+        facts[task, 0] = bound
+        facts[task, 1] = scatter
+        facts[task, 2] = error
+        facts[task, 3] = moved
+        facts[task, 4] = size * n_candidates + extra

@@ -1,0 +1,100 @@
+"""Squared distances: one by one, and in blocks by a matrix product in local coordinates.
+
+Two habits of all kernels here: a literal int beside a float32 would make it a float64, so constants take their
+type from an array; and arrays are passed whole with an index, since a slice in an inner loop costs an atomic
+reference count.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .jit import kernel
+
+
+@kernel
+def local_rows(
+    source: np.ndarray,
+    rows: np.ndarray,
+    first: int,
+    last: int,
+    origin: np.ndarray,
+    out: np.ndarray,
+    squares: np.ndarray,
+) -> None:
+    """Rows in coordinates local to an origin: out[j] = source[rows[first + j]] - origin.
+
+    Parameters
+    ----------
+    source : (n, D) float, IN
+    rows : (m,) int, IN
+    first, last : int, IN, the range of `rows` to take
+    origin : (D,) float, IN
+    out : (>= last - first, D) float, OUT
+    squares : (>= last - first,) float, OUT, squared norms of `out`
+    """
+    for j in range(last - first):
+        row = rows[first + j]
+        total = squares.dtype.type(0)
+        for d in range(origin.shape[0]):
+            value = source[row, d] - origin[d]
+            out[j, d] = value
+            total += value * value
+        squares[j] = total
+
+
+@kernel
+def local_columns(
+    source: np.ndarray,
+    rows: np.ndarray,
+    first: int,
+    last: int,
+    origin: np.ndarray,
+    out: np.ndarray,
+    squares: np.ndarray,
+) -> None:
+    """Like `local_rows`, transposed: out[:, j] = source[rows[first + j]] - origin.
+
+    A product whose factors both lie as they are multiplied is twice as fast in OpenBLAS at these sizes.
+    """
+    for j in range(last - first):
+        row = rows[first + j]
+        total = squares.dtype.type(0)
+        for d in range(origin.shape[0]):
+            value = source[row, d] - origin[d]
+            out[d, j] = value
+            total += value * value
+        squares[j] = total
+
+
+@kernel
+def squared_distance(
+    a: np.ndarray,
+    i: int,
+    b: np.ndarray,
+    j: int,
+) -> float:
+    """||a_i - b_j||^2, directly."""
+    total = a.dtype.type(0)
+    for d in range(a.shape[1]):
+        difference = a[i, d] - b[j, d]
+        total += difference * difference
+    return total
+
+
+@kernel
+def block_distances(
+    centres: np.ndarray,
+    centre_squares: np.ndarray,
+    columns: np.ndarray,
+    point_squares: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """out[i, j] = ||centres[i] - columns[:, j]||^2 by one matrix product, clamped at 0."""
+    zero = out.dtype.type(0)
+    np.dot(centres, columns, out)
+    for i in range(out.shape[0]):
+        square = centre_squares[i]
+        for j in range(out.shape[1]):
+            value = square + point_squares[j] - (out[i, j] + out[i, j])
+            out[i, j] = value if value > zero else zero

@@ -1,0 +1,70 @@
+"""Sums that do not depend on the order of their terms.
+
+Adding floats is not associative, so a sum over threads would depend on how many there are.  Here every term is
+first rounded to a multiple of a *quantum* q, chosen so large that no partial sum can reach 2^53 q: then every
+addition is exact in float64, and any order gives the same bits.  The rounding costs at most q/2 per term, about
+2^-53 of the largest sum possible: what float64 would have lost anyway.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .jit import strict_kernel
+
+
+def rounding_constant(largest_sum: np.ndarray) -> np.ndarray:
+    """Magic number m for which (x + m) - m rounds x to a multiple of the quantum.
+
+    Parameters
+    ----------
+    largest_sum : ndarray
+        Bound of the absolute value of every sum that will be formed.
+
+    Returns
+    -------
+    ndarray of float64
+        1.5 * 2^52 * q, with the quantum q a power of two and 2^50 q >= largest_sum.
+    """
+    exponent = np.frexp(np.maximum(largest_sum, 1e-250))[1]
+    magic: np.ndarray = np.ldexp(1.5, exponent + 2)
+    return magic
+
+
+@strict_kernel
+def round_to_quantum(
+    value: float,
+    magic: float,
+) -> float:
+    """Round to a multiple of the quantum; not a kernel that may reorder, or this would be `value`."""
+    return (value + magic) - magic
+
+
+@strict_kernel
+def add_moments(
+    totals: np.ndarray,
+    cluster: int,
+    sums: np.ndarray,
+    slot: int,
+    mass: float,
+    centres: np.ndarray,
+    magic: np.ndarray,
+) -> None:
+    """Move a local sum of points into a cluster's total, as a displacement from the cluster's mean.
+
+    totals[cluster] += sums[slot] - mass * centres[slot], each term rounded to the quantum; sums[slot] = 0.
+
+    Parameters
+    ----------
+    totals : (C, D) float64, IN/OUT
+    cluster : int, IN
+    sums : (L, D) float, IN/OUT, weighted sums of points in local coordinates
+    slot : int, IN
+    mass : float64, IN, the sum of the weights
+    centres : (L, D) float, IN, the means in the same local coordinates
+    magic : (D,) float64, IN, from `rounding_constant`
+    """
+    for d in range(totals.shape[1]):
+        value = np.float64(sums[slot, d]) - mass * np.float64(centres[slot, d])
+        totals[cluster, d] += (value + magic[d]) - magic[d]
+        sums[slot, d] = 0

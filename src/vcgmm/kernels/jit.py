@@ -1,0 +1,27 @@
+"""How every kernel is compiled: cached on disk, without the GIL, one specialisation per dtype.
+
+Kernels never start threads.  `vcgmm.parallel` runs them on Python threads, which the released GIL lets work at
+the same time, so there is no threading layer to choose and two fits may run in one process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar, cast
+
+import numba
+
+Function = TypeVar("Function", bound=Callable[..., object])
+
+#: Lets LLVM vectorise sums; NaN and infinity keep their meaning.
+FAST = {"contract", "reassoc", "nsz", "arcp"}
+
+
+def kernel(function: Function) -> Function:
+    """Compile a kernel whose float sums may be reordered by the compiler (always in the same way)."""
+    return cast("Function", numba.njit(nogil=True, cache=True, fastmath=FAST, error_model="numpy")(function))
+
+
+def strict_kernel(function: Function) -> Function:
+    """Compile a kernel in which every float operation happens exactly as written."""
+    return cast("Function", numba.njit(nogil=True, cache=True, error_model="numpy")(function))

@@ -1,0 +1,224 @@
+"""Exact nearest centres by matrix products.
+
+A product finds the nearest up to rounding; whenever two centres are closer to a tie than rounding can tell, the
+point is compared with every centre directly.  So the answer is that of direct distances.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .distances import squared_distance
+from .jit import kernel
+
+#: Points and centres in one product.
+POINTS = 128
+CENTRES = 128
+
+
+def product_slack(dtype: np.dtype, n_features: int) -> float:
+    """Share of ||y||^2 + ||mu||^2 by which a distance from a product may be off."""
+    return float(np.finfo(dtype).eps) * (8 + 2 * math.sqrt(n_features))
+
+
+@kernel
+def squared_norms(
+    rows: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """out[i] = ||rows[i]||^2."""
+    for i in range(rows.shape[0]):
+        total = out.dtype.type(0)
+        for d in range(rows.shape[1]):
+            total += rows[i, d] * rows[i, d]
+        out[i] = total
+
+
+@kernel
+def update_nearest(
+    low: int,
+    centre_squares: np.ndarray,
+    products: np.ndarray,
+    best: np.ndarray,
+    second: np.ndarray,
+    ids: np.ndarray,
+) -> None:
+    """A tile of centres from centre `low` on: the smallest ||mu||^2 - 2 y mu, its centre, the runner-up."""
+    for i in range(products.shape[0]):
+        square = centre_squares[low + i]
+        centre = np.int32(low + i)
+        for j in range(products.shape[1]):
+            value = square - (products[i, j] + products[i, j])
+            old = best[j]
+            runner_up = second[j]
+            nearer = value < old
+            second[j] = old if nearer else (value if value < runner_up else runner_up)
+            best[j] = value if nearer else old
+            ids[j] = centre if nearer else ids[j]
+
+
+@kernel
+def nearest_centre(
+    first: int,
+    last: int,
+    points: np.ndarray,
+    centres: np.ndarray,
+    centre_squares: np.ndarray,
+    slack: float,
+    ids: np.ndarray,
+    distances: np.ndarray,
+) -> None:
+    """The nearest centre of points first..last-1 and its squared distance, computed directly.
+
+    Parameters
+    ----------
+    points : (n, D) float, IN
+    centres : (C, D) float, IN
+    centre_squares : (C,) float, IN
+    slack : float, IN, from `product_slack`
+    ids : (n,) int32, OUT, the lowest index among equally near centres
+    distances : (n,) float, OUT
+    """
+    n_centres = centres.shape[0]
+    flat = np.empty(CENTRES * POINTS, points.dtype)
+    best = np.empty(POINTS, points.dtype)
+    second = np.empty(POINTS, points.dtype)
+    found = np.empty(POINTS, np.int32)
+    for begin in range(first, last, POINTS):
+        n = min(POINTS, last - begin)
+        best[:] = np.inf
+        second[:] = np.inf
+        found[:] = 0
+        for low in range(0, n_centres, CENTRES):
+            m = min(CENTRES, n_centres - low)
+            products = flat[: m * n].reshape(m, n)
+            np.dot(centres[low : low + m], points[begin : begin + n].T, products)
+            update_nearest(low, centre_squares, products, best, second, found)
+        for j in range(n):
+            point = begin + j
+            centre = found[j]
+            square = 0.0
+            for d in range(points.shape[1]):
+                square += points[point, d] * points[point, d]
+            distance = squared_distance(points, point, centres, centre)
+            if second[j] - best[j] <= 4 * slack * (square + max(centre_squares[centre], distance)):
+                for c in range(n_centres):
+                    direct = squared_distance(points, point, centres, c)
+                    if direct < distance or (direct == distance and c < centre):
+                        distance = direct
+                        centre = np.int32(c)
+            ids[point] = centre
+            distances[point] = distance
+
+
+@kernel
+def insert_smaller(
+    value: float,
+    index: int,
+    values: np.ndarray,
+    indices: np.ndarray,
+) -> None:
+    """Put (value, index) into an ascending list if it is smaller than its last."""
+    place = values.shape[0] - 1
+    if value >= values[place]:
+        return
+    while place > 0 and values[place - 1] > value:
+        values[place] = values[place - 1]
+        indices[place] = indices[place - 1]
+        place -= 1
+    values[place] = value
+    indices[place] = index
+
+
+@kernel
+def nearest_centres(
+    first: int,
+    last: int,
+    points: np.ndarray,
+    centres: np.ndarray,
+    centre_squares: np.ndarray,
+    slack: float,
+    ids: np.ndarray,
+    distances: np.ndarray,
+) -> None:
+    """The k nearest centres of points first..last-1, nearest first, with direct squared distances.
+
+    Parameters as in `nearest_centre`, with `ids` and `distances` of shape (n, k).
+    """
+    n_centres = centres.shape[0]
+    k = ids.shape[1]
+    spare = min(k + 1, n_centres)
+    flat = np.empty(CENTRES * POINTS, points.dtype)
+    values = np.empty((POINTS, spare), points.dtype)
+    found = np.empty((POINTS, spare), np.int32)
+    direct_values = np.empty(k, points.dtype)
+    direct_ids = np.empty(k, np.int32)
+    for begin in range(first, last, POINTS):
+        n = min(POINTS, last - begin)
+        values[:] = np.inf
+        for low in range(0, n_centres, CENTRES):
+            m = min(CENTRES, n_centres - low)
+            products = flat[: n * m].reshape(n, m)
+            np.dot(points[begin : begin + n], centres[low : low + m].T, products)
+            for j in range(n):
+                for i in range(m):
+                    value = centre_squares[low + i] - (products[j, i] + products[j, i])
+                    if value < values[j, spare - 1]:
+                        insert_smaller(value, low + i, values[j], found[j])
+        for j in range(n):
+            point = begin + j
+            square = 0.0
+            for d in range(points.shape[1]):
+                square += points[point, d] * points[point, d]
+            reach = max(centre_squares[found[j, k - 1]], values[j, k - 1] + square)
+            certain = spare == k or values[j, k] - values[j, k - 1] > 4 * slack * (square + reach)
+            direct_values[:] = np.inf
+            for i in range(k if certain else n_centres):
+                centre = found[j, i] if certain else i
+                insert_smaller(squared_distance(points, point, centres, centre), centre, direct_values, direct_ids)
+            for i in range(k):
+                ids[point, i] = direct_ids[i]
+                distances[point, i] = direct_values[i]
+
+
+@kernel
+def log_sum_joint(
+    first: int,
+    last: int,
+    points: np.ndarray,
+    centres: np.ndarray,
+    centre_squares: np.ndarray,
+    precision: float,
+    out: np.ndarray,
+) -> None:
+    """out[n] = log sum_c exp(-||y_n - mu_c||^2 precision) over all centres, for points first..last-1.
+
+    In float64 and with the coordinates' origin in the middle of the data.
+    """
+    n_centres = centres.shape[0]
+    step = POINTS  # halved, so that blocks lie the same whatever range is asked for
+    while step > 1 and step * n_centres > 1 << 19:
+        step //= 2
+    flat = np.empty(n_centres * step, points.dtype)
+    for begin in range(first, last, step):
+        n = min(step, last - begin)
+        products = flat[: n * n_centres].reshape(n, n_centres)
+        np.dot(points[begin : begin + n], centres.T, products)
+        for j in range(n):
+            point = begin + j
+            square = 0.0
+            for d in range(points.shape[1]):
+                square += points[point, d] * points[point, d]
+            nearest = np.inf
+            for c in range(n_centres):
+                value = centre_squares[c] - 2 * products[j, c]
+                products[j, c] = value
+                nearest = min(nearest, value)
+            total = 0.0
+            for c in range(n_centres):
+                exponent = (nearest - products[j, c]) * precision
+                if exponent > -45.0:
+                    total += math.exp(exponent)
+            out[point] = math.log(total) - max(nearest + square, 0.0) * precision

@@ -1,0 +1,223 @@
+"""Which clusters are near which: G_c, and the candidates that all points of a cluster search.
+
+The clusters of a group share one pool: the group itself, everything its members had as candidates, and the
+clusters of the nearest groups.  Distances within the pool are one matrix product, so the cost per cluster does
+not grow with their number, and what was found once is only given up for something nearer.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .distances import block_distances, local_rows
+from .jit import kernel
+
+
+@kernel
+def fill_pool(
+    group: int,
+    leaf_start: np.ndarray,
+    order: np.ndarray,
+    near_groups: np.ndarray,
+    known: np.ndarray,
+    seen: np.ndarray,
+    pool: np.ndarray,
+) -> int:
+    """Collect a group's pool without repetition; returns its length, at most pool.shape[0].
+
+    Own members first, then the candidates they had (-1: none), then the nearest groups' members.
+    `seen` (C,) int32 holds for every cluster the last group whose pool it entered.
+    """
+    size = 0
+    capacity = pool.shape[0]
+    for i in range(leaf_start[group], leaf_start[group + 1]):
+        pool[size] = order[i]
+        seen[order[i]] = group
+        size += 1
+    for k in range(known.shape[1]):
+        for i in range(leaf_start[group], leaf_start[group + 1]):
+            cluster = known[order[i], k]
+            if cluster >= 0 and seen[cluster] != group and size < capacity:
+                pool[size] = cluster
+                seen[cluster] = group
+                size += 1
+    for k in range(near_groups.shape[1]):
+        other = near_groups[group, k]
+        for i in range(leaf_start[other], leaf_start[other + 1]):
+            cluster = order[i]
+            if seen[cluster] != group and size < capacity:
+                pool[size] = cluster
+                seen[cluster] = group
+                size += 1
+    return size
+
+
+@kernel
+def threshold_of(
+    bits: np.ndarray,
+    size: int,
+    count: int,
+) -> int:
+    """Bisect for t with fewer than `count` values below t and at least `count` up to t, or exactly `count` below.
+
+    `bits` are the patterns of non-negative floats as int32: they order like the floats, and counting how many
+    lie below a value is a vector loop.
+    """
+    low = high = bits[0]
+    for i in range(size):
+        low = min(low, bits[i])
+        high = max(high, bits[i])
+    one = np.int32(1)
+    while low < high:
+        middle = low + np.int32((high - low) >> one)
+        up_to = np.int32(0)
+        for i in range(size):
+            up_to += np.int32(bits[i] <= middle)
+        if up_to == count:
+            return middle + one
+        if up_to > count:
+            high = middle
+        else:
+            low = middle + one
+    return low
+
+
+@kernel
+def link_groups(
+    first: int,
+    last: int,
+    leaf_start: np.ndarray,
+    order: np.ndarray,
+    near_groups: np.ndarray,
+    known: np.ndarray,
+    pool_size: int,
+    means: np.ndarray,
+    neighbors: np.ndarray,
+    nearest: np.ndarray,
+) -> None:
+    """For every cluster of groups first..last-1 the L nearest of its pool, the G nearest in order and first.
+
+    Parameters
+    ----------
+    leaf_start : (n_groups + 1,) int64, IN, group g holds the clusters order[leaf_start[g]:leaf_start[g + 1]]
+    order : (C,) int32, IN
+    near_groups : (n_groups, k) int32, IN
+    known : (C, m) int32, IN, candidates from before, -1 for none
+    pool_size : int, IN, at least L and the size of a group
+    means : (C, D) float, IN
+    neighbors : (C, G) int32, OUT, itself first
+    nearest : (C, L) int32, OUT, itself first, the rest in no order
+    """
+    n_features = means.shape[1]
+    n_neighbors, n_nearest = neighbors.shape[1], nearest.shape[1]
+    seen = np.full(means.shape[0], -1, np.int32)
+    pool = np.empty(pool_size, np.int32)
+    widest = 0
+    for group in range(first, last):
+        widest = max(widest, leaf_start[group + 1] - leaf_start[group])
+    members = np.empty((widest, n_features), means.dtype)
+    member_squares = np.empty(widest, means.dtype)
+    centres = np.empty((pool_size, n_features), means.dtype)
+    centre_squares = np.empty(pool_size, means.dtype)
+    flat = np.empty(widest * pool_size, means.dtype)
+    values = np.empty(pool_size, np.float32)
+    value_bits = values.view(np.int32)
+    taken = np.empty(n_nearest, np.int64)
+    for group in range(first, last):
+        size = fill_pool(group, leaf_start, order, near_groups, known, seen, pool)
+        low, high = leaf_start[group], leaf_start[group + 1]
+        n = high - low
+        origin = means[order[low]]
+        local_rows(means, order, low, high, origin, members, member_squares)
+        local_rows(means, pool, 0, size, origin, centres, centre_squares)
+        distances = flat[: n * size].reshape(n, size)
+        block_distances(members[:n], member_squares, centres[:size].T, centre_squares, distances)
+        for j in range(n):
+            cluster = order[low + j]
+            for i in range(size):
+                values[i] = distances[j, i]
+            values[j] = 0  # pool[j] is the cluster itself
+            threshold = threshold_of(value_bits, size, n_nearest)
+            # Those below the threshold, then ties with it as long as there is room; itself leads.
+            nearest[cluster, 0] = cluster
+            taken[0] = j
+            place = 1
+            for i in range(size):
+                if value_bits[i] < threshold and i != j:
+                    taken[place] = i
+                    place += 1
+            i = 0
+            while place < n_nearest:
+                if value_bits[i] == threshold and i != j:
+                    taken[place] = i
+                    place += 1
+                i += 1
+            for k in range(1, n_nearest):  # the nearest few come to the front, in order
+                i = taken[k]
+                slot = k
+                if k >= n_neighbors and values[i] < values[taken[n_neighbors - 1]]:
+                    taken[k] = taken[n_neighbors - 1]
+                    slot = n_neighbors - 1
+                if slot < n_neighbors:
+                    while slot > 1 and values[taken[slot - 1]] > values[i]:
+                        taken[slot] = taken[slot - 1]
+                        slot -= 1
+                    taken[slot] = i
+            for k in range(1, n_nearest):
+                nearest[cluster, k] = pool[taken[k]]
+            for k in range(n_neighbors):
+                neighbors[cluster, k] = pool[taken[k]]
+
+
+@kernel
+def join_neighbourhoods(
+    first: int,
+    last: int,
+    neighbors: np.ndarray,
+    nearest: np.ndarray,
+    explored: np.ndarray,
+    candidates: np.ndarray,
+) -> None:
+    """Candidates of clusters first..last-1: the union of G_c' over c' in G_c, then the nearest, then random ones.
+
+    The union is the paper's search space G(n) of a point whose winners are G_c.
+
+    Parameters
+    ----------
+    neighbors : (C, G) int32, IN
+    nearest : (C, L) int32, IN
+    explored : (C, n_explore) int32, IN
+    candidates : (C, L) int32, OUT, itself first; no cluster twice
+    """
+    n_candidates = candidates.shape[1]
+    seen = np.full(neighbors.shape[0], -1, np.int32)
+    for c in range(first, last):
+        candidates[c, 0] = c
+        seen[c] = c
+        place = 1
+        room = max(1, n_candidates - explored.shape[1])
+        for k in range(neighbors.shape[1]):
+            for i in range(neighbors.shape[1]):
+                other = neighbors[neighbors[c, k], i]
+                if seen[other] != c and place < room:
+                    candidates[c, place] = other
+                    seen[other] = c
+                    place += 1
+        for i in range(nearest.shape[1]):
+            other = nearest[c, i]
+            if seen[other] != c and place < room:
+                candidates[c, place] = other
+                seen[other] = c
+                place += 1
+        for i in range(explored.shape[1]):
+            other = explored[c, i]
+            if seen[other] != c and place < n_candidates:
+                candidates[c, place] = other
+                seen[other] = c
+                place += 1
+        for i in range(nearest.shape[1]):  # what exploration met twice leaves room for
+            other = nearest[c, i]
+            if seen[other] != c and place < n_candidates:
+                candidates[c, place] = other
+                seen[other] = c
+                place += 1

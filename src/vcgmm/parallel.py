@@ -1,0 +1,136 @@
+"""Threads that run kernels over chunks of work, with BLAS held to one thread each."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from types import TracebackType
+
+from threadpoolctl import ThreadpoolController
+
+#: Chunks per thread: enough that a slow one does not leave the others waiting.
+CHUNKS_PER_THREAD = 8
+
+_blas_lock = threading.Lock()
+_blas_users = 0
+_blas_limit: object = None
+
+
+def _hold_blas() -> None:
+    """Limit BLAS to one thread, once for all fits that run at the same time in this process."""
+    global _blas_users, _blas_limit
+    with _blas_lock:
+        if _blas_users == 0:
+            _blas_limit = ThreadpoolController().limit(limits=1, user_api="blas")
+        _blas_users += 1
+
+
+def _release_blas() -> None:
+    global _blas_users, _blas_limit
+    with _blas_lock:
+        _blas_users -= 1
+        if _blas_users == 0:
+            _blas_limit.restore_original_limits()  # type: ignore[attr-defined]
+            _blas_limit = None
+
+
+def available_threads() -> int:
+    """Number of CPUs this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on every platform
+        return os.cpu_count() or 1
+
+
+class Workers:
+    """A few threads for the length of one call of the public API.
+
+    Results must not depend on how many there are: work is cut into tasks by the data alone, each task writes to
+    places of its own, and what is summed per thread is summed exactly (`kernels.exact_sums`).
+
+    Parameters
+    ----------
+    n_threads : int or None
+        None: one per available CPU.
+    """
+
+    def __init__(self, n_threads: int | None = None) -> None:
+        self.n_threads = n_threads or available_threads()
+        self._pool: ThreadPoolExecutor | None = None
+
+    def __enter__(self) -> Workers:
+        """Take the threads and hold BLAS to one thread."""
+        _hold_blas()
+        if self.n_threads > 1:
+            self._pool = ThreadPoolExecutor(self.n_threads, thread_name_prefix="vcgmm")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Give the threads back."""
+        if self._pool is not None:
+            self._pool.shutdown(wait=True, cancel_futures=True)
+            self._pool = None
+        _release_blas()
+
+    def run(
+        self,
+        work: Callable[[int, int, int], None],
+        n_tasks: int,
+        advance: Callable[[int], None] | None = None,
+    ) -> None:
+        """Call work(thread, first, last) until all of range(n_tasks) is covered.
+
+        Parameters
+        ----------
+        work : callable
+            `thread` is below `n_threads` and never used by two calls at the same time.
+        n_tasks : int
+        advance : callable, optional
+            Called from this thread with the number of tasks that have ended since the last call.
+        """
+        if n_tasks <= 0:
+            return
+        if self._pool is None or n_tasks == 1:
+            n_chunks = CHUNKS_PER_THREAD if advance is not None else 1
+            for chunk in range(n_chunks):
+                first, last = n_tasks * chunk // n_chunks, n_tasks * (chunk + 1) // n_chunks
+                if first < last:
+                    work(0, first, last)
+                    if advance is not None:
+                        advance(last - first)
+            return
+        n_chunks = min(n_tasks, self.n_threads * CHUNKS_PER_THREAD)
+        chunks = iter(range(n_chunks))
+        lock = threading.Lock()
+        stop = False
+
+        def consume(thread: int) -> None:
+            nonlocal stop
+            while True:
+                with lock:
+                    chunk = None if stop else next(chunks, None)
+                if chunk is None:
+                    return
+                first, last = n_tasks * chunk // n_chunks, n_tasks * (chunk + 1) // n_chunks
+                try:
+                    work(thread, first, last)
+                except BaseException:
+                    stop = True
+                    raise
+                done.append(last - first)
+
+        done: list[int] = []
+        futures = [self._pool.submit(consume, thread) for thread in range(self.n_threads)]
+        try:
+            for future in futures:
+                future.result()
+                if advance is not None:
+                    advance(sum(done[:]))
+                    done.clear()
+        except BaseException:
+            stop = True
+            raise

@@ -1,0 +1,175 @@
+"""Checks of what users give: every error names the argument, the value and the remedy."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.validation import check_array, validate_data
+
+from .data import ArrayRows
+
+FLOATS = {"float32": np.float32, "float64": np.float64}
+
+
+def check_integer(name: str, value: object, low: int) -> int:
+    """An int of at least `low`."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < low:
+        raise ValueError(f"{name}={value!r} is not valid: give an integer of at least {low}.")
+    return int(value)
+
+
+def check_number(name: str, value: object, low: float) -> float:
+    """A finite real number of at least `low`."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real) or not low <= float(value) < math.inf:
+        raise ValueError(f"{name}={value!r} is not valid: give a finite number of at least {low:g}.")
+    return float(value)
+
+
+def check_choice(name: str, value: object, choices: tuple[str, ...]) -> str:
+    """One of a few strings."""
+    if not isinstance(value, str) or value not in choices:
+        listed = ", ".join(repr(choice) for choice in choices)
+        raise ValueError(f"{name}={value!r} is not known: choose from {listed}.")
+    return value
+
+
+def check_threads(n_threads: object) -> int | None:
+    """None (all available CPUs) or an int of at least 1."""
+    return None if n_threads is None else check_integer("n_threads", n_threads, 1)
+
+
+def check_float_type(dtype: object, given: np.dtype[Any]) -> np.dtype[Any]:
+    """Type to compute in: what is asked for, else float64 for float64 data and float32 for all other."""
+    if dtype is None:
+        return np.dtype(np.float64 if given.kind == "f" and given.itemsize >= 8 else np.float32)
+    try:
+        name = np.dtype(dtype).name  # type: ignore[call-overload]
+    except TypeError:
+        name = ""
+    if name not in FLOATS:
+        raise ValueError(f"dtype={dtype!r} is not valid: choose None, 'float32' or 'float64'.")
+    return np.dtype(FLOATS[name])
+
+
+def check_coreset_size(size: object, n_samples: int, automatic: int) -> int | None:
+    """Number of draws: None for all rows, a share of them, or the number itself."""
+    if size is None:
+        return None
+    if isinstance(size, str) and size == "auto":
+        return automatic
+    if isinstance(size, numbers.Integral) and not isinstance(size, bool) and int(size) >= 1:
+        return int(size)
+    if isinstance(size, numbers.Real) and not isinstance(size, numbers.Integral) and 0.0 < float(size) < 1.0:
+        return max(1, round(float(size) * n_samples))
+    raise ValueError(
+        f"coreset_size={size!r} is not valid: give 'auto', None (all points), a number of points from 1 on, "
+        f"or a share of them between 0 and 1."
+    )
+
+
+def check_dense(name: str, X: object) -> None:
+    """Refuse sparse matrices by name."""
+    if sparse.issparse(X):
+        raise ValueError(
+            f"{name} is a sparse matrix, and sparse input is not supported: convert it with "
+            f"{name}.toarray(), or reduce it first (for example with sklearn.decomposition.TruncatedSVD)."
+        )
+
+
+def check_rows(estimator: Any, X: object, *, reset: bool) -> ArrayRows:
+    """X as rows of real, finite numbers, in its own dtype and without a copy where it is an array already.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Learns (reset=True) or compares the number and names of features.
+    X : array-like of shape (N, D)
+    reset : bool
+    """
+    check_dense("X", X)
+    array = validate_data(
+        estimator, X, reset=reset, dtype="numeric", order=None, copy=False, ensure_all_finite=False
+    )
+    return finite_rows("X", array)
+
+
+def check_matrix(name: str, X: object) -> np.ndarray:
+    """A two-dimensional array of real, finite numbers that no estimator is bound to."""
+    check_dense(name, X)
+    array = check_array(X, dtype="numeric", order=None, copy=False, ensure_all_finite=False, input_name=name)
+    return finite_rows(name, array).array
+
+
+def finite_rows(name: str, array: np.ndarray) -> ArrayRows:
+    """Rows whose values are all finite, checked block by block."""
+    rows = ArrayRows(array)
+    if array.dtype.kind != "f":
+        return rows
+    for i in range(rows.n_blocks):
+        first, last = rows.bounds(i)
+        block = array[first:last]
+        # A sum is finite unless a value is not (or it overflows: then a closer look decides).
+        with np.errstate(over="ignore", invalid="ignore"):
+            suspicious = not np.isfinite(block.sum(dtype=np.float64))
+        if suspicious and not np.isfinite(block).all():
+            row, feature = np.argwhere(~np.isfinite(block))[0]
+            value = block[row, feature]
+            kind = "NaN" if np.isnan(value) else "infinity (inf)"
+            raise ValueError(
+                f"Input {name} contains {kind}: the first in row {first + row}, feature {feature}. "
+                f"Remove such rows or impute their values (for example with sklearn.impute.SimpleImputer)."
+            )
+    return rows
+
+
+def check_weights(sample_weight: object, n_samples: int) -> np.ndarray | None:
+    """Weights as (N,) float64, finite, non-negative and not all zero; None where none are given."""
+    if sample_weight is None:
+        return None
+    if isinstance(sample_weight, numbers.Real):
+        weights = np.full(n_samples, float(sample_weight))
+    else:
+        weights = check_array(
+            sample_weight,
+            ensure_2d=False,
+            allow_nd=True,
+            dtype=np.float64,
+            ensure_all_finite=False,
+            input_name="sample_weight",
+        )
+    if weights.ndim != 1 or len(weights) != n_samples:
+        raise ValueError(
+            f"sample_weight has shape {weights.shape}, but X has {n_samples} rows: give one weight per row. "
+            f"Sample weights must be 1D array or scalar."
+        )
+    bad = ~np.isfinite(weights) | (weights < 0)
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise ValueError(
+            f"sample_weight[{row}]={weights[row]} is not valid: weights are finite and not negative. "
+            f"Use 0 for a row that should not count."
+        )
+    if not weights.any():
+        raise ValueError("sample_weight is zero for every row: give a positive weight to at least one row.")
+    total = float(weights.sum())
+    if not math.isfinite(total):
+        raise ValueError("sample_weight sums to infinity: divide the weights by their largest value.")
+    return np.ascontiguousarray(weights)
+
+
+def check_centers(name: str, centers: object, n_features: int, n_components: int | None = None) -> np.ndarray:
+    """Centres as (C, D) float64, finite."""
+    array = check_matrix(name, centers).astype(np.float64)
+    if array.shape[1] != n_features:
+        raise ValueError(
+            f"{name} has {array.shape[1]} features, but X has {n_features} features: they must agree."
+        )
+    if n_components is not None and len(array) != n_components:
+        raise ValueError(
+            f"{name} has {len(array)} rows, but n_components={n_components}: give one row per component."
+        )
+    return array
