@@ -13,7 +13,6 @@ from .algorithm.coreset import lightweight_coreset as draw_coreset
 from .algorithm.frame import Frame, moments
 from .algorithm.pipeline import check_distinct, to_local
 from .algorithm.random import generator
-from .data import ArrayRows
 from .evaluation import Evaluator
 from .parallel import Workers
 from .validation import (
@@ -68,11 +67,11 @@ def lightweight_coreset(
     >>> coreset.points.shape[1], bool(abs(coreset.weights.sum() - 10_000) < 1_000)
     (3, True)
     """
-    rows = ArrayRows(check_matrix("X", X))
+    rows = check_matrix("X", X)
     size = check_integer("size", size, 1)
     weights = check_weights(sample_weight, rows.n_samples)
     with Workers(check_threads(n_threads)) as workers:
-        facts = moments(rows, weights, workers)
+        facts = moments(rows, weights, workers, _silent)
     return draw_coreset(rows, facts, weights, size, generator(draw_seed(random_state)))
 
 
@@ -157,12 +156,12 @@ def quantization_error(X: Any, centers: Any, sample_weight: Any = None, n_thread
     -------
     float
     """
-    rows = ArrayRows(check_matrix("X", X))
+    rows = check_matrix("X", X)
     means = check_centers("centers", centers, rows.n_features)
     weights = check_weights(sample_weight, rows.n_samples)
     with Workers(check_threads(n_threads)) as workers:
-        frame = moments(rows, weights, workers).frame(check_float_type(None, rows.dtype))
-        _, distances = Evaluator(means, frame).nearest(rows, workers)
+        frame = moments(rows, weights, workers, _silent).frame(check_float_type(None, rows.dtype))
+        _, distances = Evaluator(means, frame, workers, _silent).nearest(rows)
     return float(distances.sum() if weights is None else np.dot(weights, distances))
 
 
@@ -173,13 +172,13 @@ def _silent(amount: int) -> None:
 def _seed(
     X: Any, n_clusters: int, sample_weight: Any, random_state: Any, n_threads: int | None, choose: Any
 ) -> tuple[np.ndarray, np.ndarray]:
-    rows = ArrayRows(check_matrix("X", X))
+    rows = check_matrix("X", X)
     n_clusters = check_integer("n_clusters", n_clusters, 1)
     weights = check_weights(sample_weight, rows.n_samples)
     used = all_rows(rows, weights)
     check_distinct(used, "n_clusters", n_clusters, rows.n_samples)
     with Workers(check_threads(n_threads)) as workers:
-        frame: Frame = moments(rows, weights, workers).frame(check_float_type(None, rows.dtype))
+        frame: Frame = moments(rows, weights, workers, _silent).frame(check_float_type(None, rows.dtype))
         points = to_local(used, frame, workers)
         chosen = choose(points, used.weights, n_clusters, draw_seed(random_state), workers)
     indices = used.indices[chosen]

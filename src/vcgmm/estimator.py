@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Self
 
 import numpy as np
@@ -13,7 +15,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from .algorithm.frame import Frame
 from .algorithm.pipeline import Result, Settings, run
 from .building_blocks import draw_seed
 from .data import ArrayRows
@@ -36,8 +37,10 @@ INITS = ("two_level", "afkmc2", "k-means++", "random")
 SEARCHES = ("blocked", "pointwise")
 COVARIANCES = ("isotropic",)
 
-#: coreset_size="auto": this many points for each component.
+#: coreset_size="auto": so many points for each component, within 1.5 % of the error on all points, and not fewer
+#: than so many in all (docs/benchmarks.md).
 AUTO_POINTS_PER_COMPONENT = 256
+AUTO_POINTS = 65_536
 
 
 class VCGMM(DensityMixin, BaseEstimator):
@@ -53,7 +56,7 @@ class VCGMM(DensityMixin, BaseEstimator):
         Number of clusters, C.
     coreset_size : "auto", int, float or None, default="auto"
         Points drawn for the fit, N'.  A float in (0, 1) is a share of the data, None means all points, "auto"
-        256 points per component.  Not smaller than the data: all points.
+        256 points per component and at least 65,536.  Not smaller than the data: all points.
     covariance_type : {"isotropic"}, default="isotropic"
         One variance for all clusters.
     truncation : int, default=5
@@ -230,8 +233,11 @@ class VCGMM(DensityMixin, BaseEstimator):
             result = run(rows, weights, settings, callbacks, progress, workers)
             self._take_over(result)
             if self.compute_labels:
-                self.labels_, distances = self._evaluator().nearest(rows, workers)
+                progress.start("labels", rows.n_samples)
+                evaluator = Evaluator(self.means_, self._frame, workers, progress.advance)
+                self.labels_, distances = evaluator.nearest(rows)
                 self.inertia_ = float(distances.sum() if weights is None else np.dot(weights, distances))
+                progress.finish()
         if not self.converged_ and self.n_iter_ == settings.max_iter:
             warnings.warn(
                 f"The fit ended after max_iter={settings.max_iter} iterations before the lower bound changed by "
@@ -250,8 +256,8 @@ class VCGMM(DensityMixin, BaseEstimator):
             )
         if self.covariance_type in ("full", "tied"):
             raise ValueError(
-                f"covariance_type={self.covariance_type!r} is not offered: use sklearn.mixture.GaussianMixture for "
-                f"it, or 'isotropic' here."
+                f"covariance_type={self.covariance_type!r} is not offered: use "
+                f"sklearn.mixture.GaussianMixture for it, or 'isotropic' here."
             )
         check_choice("covariance_type", self.covariance_type, COVARIANCES)
         init: str | np.ndarray
@@ -264,7 +270,7 @@ class VCGMM(DensityMixin, BaseEstimator):
             init = check_centers("means_ (warm_start=True)", self.means_, rows.n_features, n_components)
             initial_variance = self.variance_
         n_init = check_integer("n_init", self.n_init, 1)
-        automatic = AUTO_POINTS_PER_COMPONENT * n_components
+        automatic = max(AUTO_POINTS, AUTO_POINTS_PER_COMPONENT * n_components)
         truncation = min(check_integer("truncation", self.truncation, 1), n_components)
         n_candidates = min(check_integer("n_candidates", self.n_candidates, 1), n_components)
         n_neighbors = min(check_integer("n_neighbors", self.n_neighbors, 1), n_components)
@@ -327,8 +333,8 @@ class VCGMM(DensityMixin, BaseEstimator):
         (N,) int32
         """
         rows = self._check_predict(X)
-        with self._workers() as workers:
-            return self._evaluator().nearest(rows, workers)[0]
+        with self._evaluate("predict", rows) as evaluator:
+            return evaluator.nearest(rows)[0]
 
     def nearest(self, X: Any, k: int = 1) -> tuple[np.ndarray, np.ndarray]:
         """The k nearest means of every row, exact.
@@ -346,8 +352,8 @@ class VCGMM(DensityMixin, BaseEstimator):
         """
         rows = self._check_predict(X)
         k = min(check_integer("k", k, 1), len(self.means_))
-        with self._workers() as workers:
-            ids, distances = self._evaluator().k_nearest(rows, k, workers)
+        with self._evaluate("nearest", rows) as evaluator:
+            ids, distances = evaluator.k_nearest(rows, k)
         return np.sqrt(distances), ids
 
     def predict_proba(self, X: Any) -> sparse.csr_array:
@@ -363,8 +369,8 @@ class VCGMM(DensityMixin, BaseEstimator):
         """
         rows = self._check_predict(X)
         k = min(check_integer("truncation", self.truncation, 1), len(self.means_))
-        with self._workers() as workers:
-            ids, distances = self._evaluator().k_nearest(rows, k, workers)
+        with self._evaluate("predict", rows) as evaluator:
+            ids, distances = evaluator.k_nearest(rows, k)
         shares = np.exp((distances[:, :1] - distances) / (2 * self.variance_))
         shares /= shares.sum(axis=1, keepdims=True)
         order = np.argsort(ids, axis=1)
@@ -385,8 +391,8 @@ class VCGMM(DensityMixin, BaseEstimator):
         (N,) float64
         """
         rows = self._check_predict(X)
-        with self._workers() as workers:
-            return self._evaluator().log_density(rows, self.variance_, workers)
+        with self._evaluate("score", rows) as evaluator:
+            return evaluator.log_density(rows, self.variance_)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:  # noqa: ARG002
         """Mean log density of the rows, weighted where weights are given.
@@ -419,8 +425,8 @@ class VCGMM(DensityMixin, BaseEstimator):
         """
         rows = self._check_predict(X)
         weights = check_weights(sample_weight, rows.n_samples)
-        with self._workers() as workers:
-            _, distances = self._evaluator().nearest(rows, workers)
+        with self._evaluate("error", rows) as evaluator:
+            _, distances = evaluator.nearest(rows)
         return float(distances.sum() if weights is None else np.dot(weights, distances))
 
     def sample(self, n_samples: int = 1) -> tuple[np.ndarray, np.ndarray]:
@@ -459,15 +465,10 @@ class VCGMM(DensityMixin, BaseEstimator):
         check_is_fitted(self)
         return check_rows(self, X, reset=False)
 
-    def _workers(self) -> Workers:
-        return Workers(check_threads(self.n_threads))
-
-    def _evaluator(self) -> Evaluator:
-        frame: Frame = self._frame
-        return Evaluator(self.means_, frame)
-
-    def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn that float32 input stays in float32 computations."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = False
-        return tags
+    @contextmanager
+    def _evaluate(self, step: str, rows: ArrayRows) -> Iterator[Evaluator]:
+        """The fitted means ready for exact searches, with threads and progress."""
+        with Workers(check_threads(self.n_threads)) as workers, make_progress(self.verbose) as progress:
+            progress.start(step, rows.n_samples)
+            yield Evaluator(self.means_, self._frame, workers, progress.advance)
+            progress.finish()

@@ -23,10 +23,15 @@ class Evaluator:
     ----------
     means : (C, D) float64, in data coordinates
     frame : Frame
+    workers : Workers
+    advance : callable
+        Told how many rows have been done since the last call.
     """
 
-    def __init__(self, means: np.ndarray, frame: Frame) -> None:
+    def __init__(self, means: np.ndarray, frame: Frame, workers: Workers, advance: Callable[[int], None]) -> None:
         self.frame = frame
+        self.workers = workers
+        self.advance = advance
         self.means = frame.enter(means, np.dtype(np.float64))
         self._centres: dict[np.dtype, Centres] = {}
 
@@ -35,63 +40,66 @@ class Evaluator:
             self._centres[dtype] = Centres(self.means, dtype)
         return self._centres[dtype]
 
-    def _points(self, block: np.ndarray) -> np.ndarray:
-        points = self.frame.enter(block)
-        if points.dtype == np.float32 and not np.abs(points).max(initial=0.0) < SAFE_FLOAT32:
+    def _points(self, block: np.ndarray, dtype: np.dtype) -> np.ndarray:
+        points = self.frame.enter(block, dtype)
+        if dtype == np.float32 and not np.abs(points).max(initial=0.0) < SAFE_FLOAT32:
             points = self.frame.enter(block, np.dtype(np.float64))
         return points
 
-    def _each_block(self, rows: ArrayRows, workers: Workers, use: Callable[[int, int, np.ndarray], None]) -> None:
-        """Call use(first, last, block) for every block of rows, on all threads."""
-        for dtype in (self.frame.dtype, np.dtype(np.float64)):
-            self._ready(dtype)
+    def _each_block(self, rows: ArrayRows, dtype: np.dtype, use: Callable[[int, int, np.ndarray], None]) -> None:
+        """Call use(first, last, points) for every block of rows in local coordinates, on all threads."""
+        for needed in (dtype, np.dtype(np.float64)):
+            self._ready(needed)
 
         def work(_thread: int, first: int, last: int) -> None:
             for i in range(first, last):
-                use(*rows.bounds(i), rows.block(i))
+                points = self._points(rows.block(i), dtype)
+                if not np.isfinite(points.sum(dtype=np.float64)):
+                    rows.refuse_nonfinite(i)
+                begin, end = rows.bounds(i)
+                use(begin, end, points)
+                self.advance(end - begin)
 
-        workers.run(work, rows.n_blocks)
+        self.workers.run(work, rows.n_blocks)
 
-    def nearest(self, rows: ArrayRows, workers: Workers) -> tuple[np.ndarray, np.ndarray]:
+    def nearest(self, rows: ArrayRows) -> tuple[np.ndarray, np.ndarray]:
         """Nearest mean (N,) int32 and squared distance to it (N,) float64, in data coordinates."""
         ids = np.empty(rows.n_samples, np.int32)
         distances = np.empty(rows.n_samples)
 
-        def use(first: int, last: int, block: np.ndarray) -> None:
-            points = self._points(block)
+        def use(first: int, last: int, points: np.ndarray) -> None:
             near = np.empty(len(points), points.dtype)
             self._ready(points.dtype).nearest_of(points, ids[first:last], near)
             distances[first:last] = near
 
-        self._each_block(rows, workers, use)
+        self._each_block(rows, self.frame.dtype, use)
         distances /= self.frame.scale**2
         return ids, distances
 
-    def k_nearest(self, rows: ArrayRows, k: int, workers: Workers) -> tuple[np.ndarray, np.ndarray]:
+    def k_nearest(self, rows: ArrayRows, k: int) -> tuple[np.ndarray, np.ndarray]:
         """The k nearest means (N, k) int32, nearest first, and squared distances (N, k) float64."""
         ids = np.empty((rows.n_samples, k), np.int32)
         distances = np.empty((rows.n_samples, k))
 
-        def use(first: int, last: int, block: np.ndarray) -> None:
-            points = self._points(block)
+        def use(first: int, last: int, points: np.ndarray) -> None:
             near = np.empty((len(points), k), points.dtype)
             self._ready(points.dtype).k_nearest_of(points, ids[first:last], near)
             distances[first:last] = near
 
-        self._each_block(rows, workers, use)
+        self._each_block(rows, self.frame.dtype, use)
         distances /= self.frame.scale**2
         return ids, distances
 
-    def log_density(self, rows: ArrayRows, variance: float, workers: Workers) -> np.ndarray:
+    def log_density(self, rows: ArrayRows, variance: float) -> np.ndarray:
         """Exact log p(y) of every row (N,) float64, over all components (Eq. 1)."""
         out = np.empty(rows.n_samples)
         local_variance = variance * self.frame.scale**2
         ready = self._ready(np.dtype(np.float64))
 
-        def use(first: int, last: int, block: np.ndarray) -> None:
-            ready.log_sum_of(self.frame.enter(block, np.dtype(np.float64)), 0.5 / local_variance, out[first:last])
+        def use(first: int, last: int, points: np.ndarray) -> None:
+            ready.log_sum_of(points, 0.5 / local_variance, out[first:last])
 
-        self._each_block(rows, workers, use)
+        self._each_block(rows, np.dtype(np.float64), use)
         n_clusters, n_features = self.means.shape
         out -= math.log(n_clusters) + 0.5 * n_features * math.log(2 * math.pi * variance)
         return out

@@ -76,12 +76,7 @@ class Workers:
             self._pool = None
         _release_blas()
 
-    def run(
-        self,
-        work: Callable[[int, int, int], None],
-        n_tasks: int,
-        advance: Callable[[int], None] | None = None,
-    ) -> None:
+    def run(self, work: Callable[[int, int, int], None], n_tasks: int) -> None:
         """Call work(thread, first, last) until all of range(n_tasks) is covered.
 
         Parameters
@@ -89,48 +84,27 @@ class Workers:
         work : callable
             `thread` is below `n_threads` and never used by two calls at the same time.
         n_tasks : int
-        advance : callable, optional
-            Called from this thread with the number of tasks that have ended since the last call.
         """
-        if n_tasks <= 0:
-            return
-        if self._pool is None or n_tasks == 1:
-            n_chunks = CHUNKS_PER_THREAD if advance is not None else 1
-            for chunk in range(n_chunks):
-                first, last = n_tasks * chunk // n_chunks, n_tasks * (chunk + 1) // n_chunks
-                if first < last:
-                    work(0, first, last)
-                    if advance is not None:
-                        advance(last - first)
+        if self._pool is None or n_tasks <= 1:
+            if n_tasks > 0:
+                work(0, 0, n_tasks)
             return
         n_chunks = min(n_tasks, self.n_threads * CHUNKS_PER_THREAD)
         chunks = iter(range(n_chunks))
         lock = threading.Lock()
-        stop = False
+        stopped = threading.Event()
 
         def consume(thread: int) -> None:
-            nonlocal stop
             while True:
                 with lock:
-                    chunk = None if stop else next(chunks, None)
+                    chunk = None if stopped.is_set() else next(chunks, None)
                 if chunk is None:
                     return
-                first, last = n_tasks * chunk // n_chunks, n_tasks * (chunk + 1) // n_chunks
-                try:
-                    work(thread, first, last)
-                except BaseException:
-                    stop = True
-                    raise
-                done.append(last - first)
+                work(thread, n_tasks * chunk // n_chunks, n_tasks * (chunk + 1) // n_chunks)
 
-        done: list[int] = []
         futures = [self._pool.submit(consume, thread) for thread in range(self.n_threads)]
         try:
             for future in futures:
                 future.result()
-                if advance is not None:
-                    advance(sum(done[:]))
-                    done.clear()
-        except BaseException:
-            stop = True
-            raise
+        finally:
+            stopped.set()  # after an error or an interruption, nobody takes another chunk

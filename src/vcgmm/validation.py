@@ -81,7 +81,9 @@ def check_dense(name: str, X: object) -> None:
 
 
 def check_rows(estimator: Any, X: object, *, reset: bool) -> ArrayRows:
-    """X as rows of real, finite numbers, in its own dtype and without a copy where it is an array already.
+    """X as rows of real numbers, in its own dtype and without a copy where it is an array already.
+
+    Whether they are finite is checked where they are read: in the first pass of a fit, or block by block.
 
     Parameters
     ----------
@@ -94,36 +96,14 @@ def check_rows(estimator: Any, X: object, *, reset: bool) -> ArrayRows:
     array = validate_data(
         estimator, X, reset=reset, dtype="numeric", order=None, copy=False, ensure_all_finite=False
     )
-    return finite_rows("X", array)
+    return ArrayRows(array)
 
 
-def check_matrix(name: str, X: object) -> np.ndarray:
-    """A two-dimensional array of real, finite numbers that no estimator is bound to."""
+def check_matrix(name: str, X: object) -> ArrayRows:
+    """A two-dimensional array of real numbers that no estimator is bound to; like `check_rows` otherwise."""
     check_dense(name, X)
     array = check_array(X, dtype="numeric", order=None, copy=False, ensure_all_finite=False, input_name=name)
-    return finite_rows(name, array).array
-
-
-def finite_rows(name: str, array: np.ndarray) -> ArrayRows:
-    """Rows whose values are all finite, checked block by block."""
-    rows = ArrayRows(array)
-    if array.dtype.kind != "f":
-        return rows
-    for i in range(rows.n_blocks):
-        first, last = rows.bounds(i)
-        block = array[first:last]
-        # A sum is finite unless a value is not (or it overflows: then a closer look decides).
-        with np.errstate(over="ignore", invalid="ignore"):
-            suspicious = not np.isfinite(block.sum(dtype=np.float64))
-        if suspicious and not np.isfinite(block).all():
-            row, feature = np.argwhere(~np.isfinite(block))[0]
-            value = block[row, feature]
-            kind = "NaN" if np.isnan(value) else "infinity (inf)"
-            raise ValueError(
-                f"Input {name} contains {kind}: the first in row {first + row}, feature {feature}. "
-                f"Remove such rows or impute their values (for example with sklearn.impute.SimpleImputer)."
-            )
-    return rows
+    return ArrayRows(array, name)
 
 
 def check_weights(sample_weight: object, n_samples: int) -> np.ndarray | None:
@@ -163,7 +143,10 @@ def check_weights(sample_weight: object, n_samples: int) -> np.ndarray | None:
 
 def check_centers(name: str, centers: object, n_features: int, n_components: int | None = None) -> np.ndarray:
     """Centres as (C, D) float64, finite."""
-    array = check_matrix(name, centers).astype(np.float64)
+    rows = check_matrix(name, centers)
+    for block in range(rows.n_blocks):
+        rows.refuse_nonfinite(block)
+    array = rows.array.astype(np.float64)
     if array.shape[1] != n_features:
         raise ValueError(
             f"{name} has {array.shape[1]} features, but X has {n_features} features: they must agree."

@@ -21,7 +21,7 @@ class BlockedSearch:
     Parameters
     ----------
     points : (N', D) float32 or float64
-        Taken over: the search reorders them in place.
+        Left as they are: the search keeps a copy in its own order.
     weights : (N',) float64
     labels : (N',) int32
         A near cluster of every point.

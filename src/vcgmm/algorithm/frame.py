@@ -9,6 +9,7 @@ known constant.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -80,8 +81,10 @@ class Moments:
         return Frame(self.mean, scale, dtype)
 
 
-def moments(rows: ArrayRows, weights: np.ndarray | None, workers: Workers) -> Moments:
-    """Mean and squared deviations of all rows.
+def moments(
+    rows: ArrayRows, weights: np.ndarray | None, workers: Workers, advance: Callable[[int], None]
+) -> Moments:
+    """Mean and squared deviations of all rows; refuses rows that are not finite.
 
     Parameters
     ----------
@@ -89,6 +92,8 @@ def moments(rows: ArrayRows, weights: np.ndarray | None, workers: Workers) -> Mo
     weights : (N,) float64 or None
         Non-negative, not all zero.
     workers : Workers
+    advance : callable
+        Told how many rows have been read since the last call, in two passes over all of them.
     """
     none = np.empty(0)
     sums = np.zeros((rows.n_blocks, rows.n_features))
@@ -98,6 +103,9 @@ def moments(rows: ArrayRows, weights: np.ndarray | None, workers: Workers) -> Mo
         for i in range(first, last):
             a, b = rows.bounds(i)
             weighted_sum(rows.block(i), none if weights is None else weights[a:b], sums[i])
+            if not np.isfinite(sums[i]).all():
+                rows.refuse_nonfinite(i)
+            advance(b - a)
 
     workers.run(add, rows.n_blocks)
     total = float(rows.n_samples if weights is None else weights.sum())
@@ -107,7 +115,13 @@ def moments(rows: ArrayRows, weights: np.ndarray | None, workers: Workers) -> Mo
         for i in range(first, last):
             a, b = rows.bounds(i)
             squared_deviations(rows.block(i), mean, deviations[a:b])
+            advance(b - a)
 
     workers.run(deviate, rows.n_blocks)
     variance = float(deviations.sum() if weights is None else np.dot(weights, deviations)) / total
+    if not math.isfinite(variance):
+        raise ValueError(
+            f"{rows.name} holds values so large that their squares overflow float64: divide it by its largest "
+            f"absolute value first."
+        )
     return Moments(total, mean, deviations, variance)

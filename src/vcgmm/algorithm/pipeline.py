@@ -103,13 +103,12 @@ def run(
     workers : Workers
     """
     begun = time.perf_counter()
-    progress.start("coreset", rows.n_samples)
-    facts = moments(rows, weights, workers)
+    progress.start("coreset", 2 * rows.n_samples)
+    facts = moments(rows, weights, workers, progress.advance)
     coreset = make_coreset(rows, weights, facts, settings)
     check_distinct(coreset, "n_components", settings.n_components, rows.n_samples)
     frame = facts.frame(settings.dtype)
     points = to_local(coreset, frame, workers)
-    progress.advance(rows.n_samples)
     progress.finish()
     timings = {"coreset": time.perf_counter() - begun, "seeding": 0.0, "em": 0.0}
     n_evaluations = {"coreset": rows.n_samples, "seeding": 0, "em": 0}
@@ -127,6 +126,8 @@ def run(
         mark = time.perf_counter()
         progress.start("em", settings.max_iter)
         search, variance = make_search(points, coreset.weights, frame, start, settings, floor, attempt, workers)
+        if attempt == settings.n_init - 1:
+            del points  # the search keeps its own order of them: one copy is enough
         fit = variational_em(
             search,
             start.means,
@@ -174,7 +175,7 @@ def check_distinct(coreset: Coreset, name: str, n_clusters: int, n_samples: int)
     """Refuse to look for more clusters than there are different points; `name` is the argument to blame."""
     n_distinct = len(coreset)
     if 1 < n_clusters <= n_distinct:
-        n_distinct = count_distinct(coreset.points)
+        n_distinct = count_distinct(coreset.points, n_clusters)
     if n_distinct < n_clusters:
         raise ValueError(
             f"X has {n_distinct} distinct point(s) of positive weight (n_samples={n_samples}), fewer than "
@@ -215,9 +216,7 @@ def seed(
     rng = generator(settings.seed, SEEDING, attempt)
     n_clusters, init = settings.n_components, settings.init
     if isinstance(init, str) and init == "two_level":
-        start = two_level(points, weights, n_clusters, rng, workers)
-        progress.advance(n_clusters)
-        return start
+        return two_level(points, weights, n_clusters, rng, workers, progress.advance)
     if not isinstance(init, str):
         means, n_evaluations = frame.enter(init, np.dtype(np.float64)), 0
         progress.advance(n_clusters)

@@ -10,10 +10,12 @@ more than `LARGEST_CELL`^2 clusters the cells themselves are found in two levels
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
 from ..kernels.lloyd import cluster_cells, seed_cells
+from ..kernels.seeding import lower_distances
 from ..parallel import Workers
 from .cells import sort_by_cluster
 from .nearest import nearest
@@ -22,21 +24,32 @@ from .seeding import Start, draw_one
 #: No cell is asked for more clusters than this at one level.
 LARGEST_CELL = 128
 
+#: Up to so many clusters are found at one level.
+ONE_LEVEL = 32
+
 #: Rows that a coarse cell looks at, for each of its clusters, in D^2 sampling and in Lloyd steps.
 COARSE_SAMPLE = 256
-SEED_SAMPLE = 32
+SEED_SAMPLE = 16
 FINE_SAMPLE = 64
 
 #: Lloyd steps inside a cell.
 COARSE_STEPS = 5
 FINE_STEPS = 4
 
+#: Draws of which the best becomes a seed.
+TRIALS = 3
+
 #: Seeds drawn for each cluster that a cell expects.
 SPARE = 2
 
 
 def two_level(
-    points: np.ndarray, weights: np.ndarray, n_clusters: int, rng: np.random.Generator, workers: Workers
+    points: np.ndarray,
+    weights: np.ndarray,
+    n_clusters: int,
+    rng: np.random.Generator,
+    workers: Workers,
+    advance: Callable[[int], None],
 ) -> Start:
     """Seed `n_clusters` clusters on weighted points.
 
@@ -48,23 +61,28 @@ def two_level(
         At most the number of distinct points.
     rng : numpy Generator
     workers : Workers
+    advance : callable
+        Told how many clusters have been found since the last call.
 
     Returns
     -------
     Start
     """
     n_levels = max(1, math.ceil(math.log(n_clusters) / math.log(LARGEST_CELL)))
-    if n_clusters > 32:
+    if n_clusters > ONE_LEVEL:
         n_levels = max(n_levels, 2)
     cells = Cells(points, weights, rng, workers)
     expected = np.array([n_clusters])
     for level in range(n_levels, 1, -1):
-        children = np.ceil(expected ** (1 / level)).astype(np.int64)
-        parents = np.repeat(np.arange(len(expected)), np.minimum(children, cells.sizes))
-        cells.split(children)
+        parents = cells.split(np.ceil(expected ** (1 / level)).astype(np.int64))
         expected = share_by_error(cells.errors(), cells.sizes, parents, expected)
-    cells.cluster(expected, n_clusters)
-    return Start(cells.centres, cells.labels, cells.error(), cells.n_evaluations)
+    if n_levels == 1:
+        cells.split(expected)
+    else:
+        cells.cluster(expected, n_clusters)
+    cells.top_up(n_clusters)
+    advance(n_clusters)
+    return Start(cells.centres, cells.labels, float(cells.errors().sum()), cells.n_evaluations)
 
 
 def share_by_error(errors: np.ndarray, sizes: np.ndarray, parents: np.ndarray, expected: np.ndarray) -> np.ndarray:
@@ -80,32 +98,30 @@ def share_by_potential(
 ) -> np.ndarray:
     """Clusters for each cell so that the error per cluster is about the same in all.
 
+    A cell with k clusters and error phi(k) gets another one while phi(k) / k is among the largest.
+
     Parameters
     ----------
     potentials : (n_seeds,) float64
-        Error of a cell once so many of its seeds are there.
+        phi: error of a cell once so many of its seeds are there.
     seed_start : (n_cells + 1,) int64
     available : (n_cells,) int64
-        Seeds that each cell has; their sum is at least n_clusters.
+        Seeds that each cell has.
     n_clusters : int
 
     Returns
     -------
-    (n_cells,) int64, summing to n_clusters
+    (n_cells,) int64, summing to n_clusters, or to all seeds where those are fewer
     """
-    place = np.arange(len(potentials)) - np.repeat(seed_start[:-1], np.diff(seed_start))
-    cell = np.repeat(np.arange(len(available)), np.diff(seed_start))
-    usable = place < available[cell]
-    # A seed is worth what each cluster's error was before it came.
-    worth = np.full(len(potentials), np.inf)
+    lengths = np.diff(seed_start)
+    cell = np.repeat(np.arange(len(lengths)), lengths)
+    place = np.arange(len(cell)) - seed_start[cell]
+    worth = np.empty(len(cell))
     worth[1:] = potentials[:-1] / np.maximum(place[1:], 1)
-    worth[place == 0] = np.inf
-    worth[~usable] = -1.0
-    first = place == 0
-    mass = potentials + 0.0
-    order = np.lexsort((np.arange(len(worth)), -np.where(first, mass, worth), ~first & (worth < np.inf)))
-    chosen = order[:n_clusters]
-    return np.bincount(cell[chosen], minlength=len(available))
+    worth[place == 0] = potentials[place == 0]  # where clusters are too few for all cells, large errors go first
+    usable = np.flatnonzero(place < available[cell])
+    order = usable[np.lexsort((-worth[usable], place[usable] > 0))]
+    return np.bincount(cell[order[:n_clusters]], minlength=len(available))
 
 
 class Cells:
@@ -136,57 +152,60 @@ class Cells:
         """Weighted squared error of every cell, (n_cells,) float64."""
         return np.bincount(self.labels, self.weights * self.distances, len(self.sizes))
 
-    def error(self) -> float:
-        """Weighted squared error of all cells."""
-        return float(np.dot(self.weights, self.distances.astype(np.float64)))
-
-    def split(self, children: np.ndarray) -> None:
-        """Replace every cell by as many as told, (n_cells,) int64."""
+    def split(self, children: np.ndarray) -> np.ndarray:
+        """Replace every cell by as many as told, (n_cells,) int64; returns the parent of each new cell."""
         if len(self.sizes) == 1:
             self._split_alone(int(children[0]))
-        else:
-            order, start = sort_by_cluster(self.labels, len(self.sizes))
-            wanted = np.minimum(children, self.sizes)
-            seeds, _, seed_start = self._seed(order, start, wanted)
-            self._lloyd(order, start, self._complete(seeds), seed_start, COARSE_SAMPLE, COARSE_STEPS)
-
-    def cluster(self, expected: np.ndarray, n_clusters: int) -> None:
-        """Replace the cells by `n_clusters` clusters, about as many from each as expected, (n_cells,) int64."""
+            return np.zeros(len(self.centres), np.int64)
         order, start = sort_by_cluster(self.labels, len(self.sizes))
-        wanted = np.minimum(expected * SPARE + 2, self.sizes) if len(self.sizes) > 1 else np.array([n_clusters])
-        seeds, potentials, seed_start = self._seed(order, start, wanted)
-        available = np.add.reduceat(np.append(seeds >= 0, False), seed_start[:-1]) * (np.diff(seed_start) > 0)
-        if available.sum() >= n_clusters:
-            shares = share_by_potential(potentials, seed_start, available, n_clusters)
-            kept = np.arange(len(seeds)) - np.repeat(seed_start[:-1], np.diff(seed_start))
-            seeds = seeds[kept < np.repeat(shares, np.diff(seed_start))]
-        else:  # repeated points: too few different ones met
-            shares = available.copy()
-            seeds = seeds[seeds >= 0]
-            shares[np.argmax(self.sizes)] += n_clusters - len(seeds)
-            where = int(np.cumsum(shares)[np.argmax(self.sizes)] - (n_clusters - len(seeds)))
-            seeds = np.insert(seeds, where, np.full(n_clusters - len(seeds), -1))
-        centre_start = np.concatenate([[0], np.cumsum(shares)])
-        self._lloyd(order, start, self._complete(seeds), centre_start, FINE_SAMPLE, FINE_STEPS)
+        seeds, _, seed_start = self._seed(order, start, np.minimum(children, self.sizes))
+        parents = np.repeat(np.arange(len(children)), np.diff(seed_start))[seeds >= 0]
+        centre_start = np.concatenate([[0], np.cumsum(seeds >= 0)])[seed_start]
+        self._lloyd(order, start, seeds[seeds >= 0], centre_start, COARSE_SAMPLE, COARSE_STEPS)
+        return parents
 
     def _split_alone(self, n_cells: int) -> None:
         """One cell would keep one thread busy: it clusters a sample alone, then all threads assign the rest."""
         n = min(len(self.points), COARSE_SAMPLE * n_cells)
-        sample = (len(self.points) * np.arange(n) // n).astype(np.int64)
+        sample = len(self.points) * np.arange(n) // n
         bounds = np.array([0, n])
         seeds, _, _ = self._seed(sample, bounds, np.array([n_cells]))
-        self._lloyd(
-            sample, bounds, seeds[seeds >= 0], np.array([0, (seeds >= 0).sum()]), COARSE_SAMPLE, COARSE_STEPS
-        )
+        seeds = seeds[seeds >= 0]
+        self._lloyd(sample, bounds, seeds, np.array([0, len(seeds)]), COARSE_SAMPLE, COARSE_STEPS)
         self.labels, self.distances = nearest(self.points, self.centres, self.workers)
         self.n_evaluations += len(self.points) * len(self.centres)
         self.sizes = np.bincount(self.labels, minlength=len(self.centres))
+
+    def cluster(self, expected: np.ndarray, n_clusters: int) -> None:
+        """Replace the cells by `n_clusters` clusters, about as many from each as expected, (n_cells,) int64."""
+        order, start = sort_by_cluster(self.labels, len(self.sizes))
+        seeds, potentials, seed_start = self._seed(order, start, np.minimum(SPARE * expected + 2, self.sizes))
+        lengths = np.diff(seed_start)
+        cell = np.repeat(np.arange(len(lengths)), lengths)
+        available = np.bincount(cell[seeds >= 0], minlength=len(lengths))
+        shares = share_by_potential(potentials, seed_start, available, n_clusters)
+        seeds = seeds[np.arange(len(seeds)) - seed_start[cell] < shares[cell]]
+        centre_start = np.concatenate([[0], np.cumsum(shares)])
+        self._lloyd(order, start, seeds, centre_start, FINE_SAMPLE, FINE_STEPS)
+
+    def top_up(self, n_clusters: int) -> None:
+        """Where cells ran out of different points, draw the clusters that are missing by D^2 from all points."""
+        extra: list[np.ndarray] = []
+        for label in range(len(self.centres), n_clusters):
+            masses = self.weights * self.distances
+            pick = draw_one(masses if masses.any() else self.weights, self.rng.random())
+            before = self.distances.copy()
+            lower_distances(0, len(before), self.points, pick, self.distances)
+            self.labels[self.distances < before] = label
+            extra.append(self.points[pick].astype(np.float64))
+            self.n_evaluations += len(before)
+        self.centres = np.vstack([self.centres, *extra])
 
     def _seed(
         self, order: np.ndarray, start: np.ndarray, wanted: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         seed_start = np.concatenate([[0], np.cumsum(wanted)])
-        uniforms = self.rng.random(seed_start[-1])
+        uniforms = self.rng.random((seed_start[-1], TRIALS))
         seeds = np.full(seed_start[-1], -1, np.int64)
         potentials = np.zeros(seed_start[-1])
 
@@ -197,16 +216,8 @@ class Cells:
             )  # fmt: skip
 
         self.workers.run(work, len(wanted))
-        self.n_evaluations += int((np.minimum(np.diff(start), SEED_SAMPLE * wanted) * wanted).sum())
+        self.n_evaluations += TRIALS * int((np.minimum(np.diff(start), SEED_SAMPLE * wanted) * wanted).sum())
         return seeds, potentials, seed_start
-
-    def _complete(self, seeds: np.ndarray) -> np.ndarray:
-        """Seeds that a cell could not draw are drawn by D^2 from all points."""
-        for missing in np.flatnonzero(seeds < 0):
-            _, distances = nearest(self.points, self.points[seeds[seeds >= 0]], self.workers)
-            masses = self.weights * distances.astype(np.float64)
-            seeds[missing] = draw_one(masses if masses.any() else self.weights, self.rng.random())
-        return seeds
 
     def _lloyd(
         self,

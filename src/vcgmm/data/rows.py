@@ -26,10 +26,13 @@ class ArrayRows:
     ----------
     array : (N, D) array
         Kept as it is: conversions happen one block at a time.
+    name : str
+        What error messages call it.
     """
 
-    def __init__(self, array: np.ndarray) -> None:
+    def __init__(self, array: np.ndarray, name: str = "X") -> None:
         self.array = array
+        self.name = name
         self.n_samples, self.n_features = array.shape
         self.dtype = array.dtype
         self.rows_per_block = max(1, BLOCK_VALUES // max(1, self.n_features))
@@ -44,6 +47,19 @@ class ArrayRows:
         """Rows of one block as contiguous floats that hold their values exactly."""
         first, last = self.bounds(block)
         return np.ascontiguousarray(self.array[first:last], dtype=exact_float(self.dtype))
+
+    def refuse_nonfinite(self, block: int) -> None:
+        """Raise a ValueError that names the first NaN or infinity of a block, if it holds any."""
+        first, last = self.bounds(block)
+        finite = np.isfinite(self.array[first:last])
+        if not finite.all():
+            row, feature = np.argwhere(~finite)[0]
+            value = self.array[first + row, feature]
+            kind = "NaN" if np.isnan(value) else "infinity (inf)"
+            raise ValueError(
+                f"Input {self.name} contains {kind}: the first in row {first + row}, feature {feature}. "
+                f"Remove such rows or impute their values (for example with sklearn.impute.SimpleImputer)."
+            )
 
     def take(self, indices: np.ndarray) -> np.ndarray:
         """Rows with these indices, in the array's own dtype."""

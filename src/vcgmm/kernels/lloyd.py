@@ -90,7 +90,9 @@ def seed_cells(
     seeds: np.ndarray,
     potentials: np.ndarray,
 ) -> None:
-    """D^2 sampling inside cells first..last-1, on a sample of each.
+    """Greedy D^2 sampling inside cells first..last-1, on a sample of each.
+
+    Several seeds are drawn by D^2 and the one that lowers the error most is taken.
 
     Parameters
     ----------
@@ -100,7 +102,7 @@ def seed_cells(
     cell_start : (n_cells + 1,) int64, IN, cell i holds the rows order[cell_start[i]:cell_start[i + 1]]
     seed_start : (n_cells + 1,) int64, IN, cell i draws the seeds seed_start[i]..seed_start[i + 1] - 1
     sample_per_seed : int, IN, rows looked at for each seed
-    uniforms : (n_seeds,) float64, IN
+    uniforms : (n_seeds, n_trials) float64, IN
     seeds : (n_seeds,) int64, OUT, rows; -1 where a cell has run out of different rows
     potentials : (n_seeds,) float64, OUT, the cell's squared error once this seed is there, estimated on the sample
     """
@@ -117,6 +119,8 @@ def seed_cells(
         squares = np.empty(n, points.dtype)
         local_rows(points, spread, 0, n, points[order[low]].copy(), rows, squares)
         distances = np.full(n, np.inf, points.dtype)
+        best = np.empty(n, points.dtype)
+        trial = np.empty(n, points.dtype)
         masses = np.empty(n, np.float64)
         total = 0.0
         whole = 0.0
@@ -131,15 +135,22 @@ def seed_cells(
             potentials[c] = 0.0
             if total <= 0.0:
                 continue
-            pick = draw_index(masses, n, total, uniforms[c])
-            seeds[c] = spread[pick]
-            total = 0.0
+            lowest = np.inf
+            for t in range(uniforms.shape[1] if c > begin else 1):
+                pick = draw_index(masses, n, total, uniforms[c, t])
+                potential = 0.0
+                for i in range(n):
+                    distance = squared_distance(rows, i, rows, pick)
+                    trial[i] = distance if distance < distances[i] else distances[i]
+                    potential += weights[spread[i]] * trial[i]
+                if potential < lowest:
+                    lowest = potential
+                    seeds[c] = spread[pick]
+                    best, trial = trial, best
+            distances, best = best, distances
+            total = lowest
             for i in range(n):
-                distance = squared_distance(rows, i, rows, pick)
-                if distance < distances[i]:
-                    distances[i] = distance
                 masses[i] = weights[spread[i]] * distances[i]
-                total += masses[i]
             potentials[c] = total * factor
 
 
