@@ -81,7 +81,8 @@ class VCGMM(DensityMixin, BaseEstimator):
     max_iter : int, default=200
         Most EM iterations.
     n_init : int, default=1
-        Fits from different seeds on one coreset, of which the best lower bound is kept.
+        Fits from different seeds on one coreset, of which the best lower bound is kept.  One where the means are
+        given.
     reg_covar : float, default=1e-10
         Smallest variance, relative to the data's variance per feature.
     warm_start : bool, default=False
@@ -269,7 +270,7 @@ class VCGMM(DensityMixin, BaseEstimator):
         if self.warm_start and hasattr(self, "means_"):
             init = check_centers("means_ (warm_start=True)", self.means_, rows.n_features, n_components)
             initial_variance = self.variance_
-        n_init = check_integer("n_init", self.n_init, 1)
+        n_init = check_integer("n_init", self.n_init, 1) if isinstance(init, str) else 1
         automatic = max(AUTO_POINTS, AUTO_POINTS_PER_COMPONENT * n_components)
         truncation = min(check_integer("truncation", self.truncation, 1), n_components)
         n_candidates = min(check_integer("n_candidates", self.n_candidates, 1), n_components)

@@ -1,4 +1,4 @@
-"""The merged objective F in its simplified form (Eq. S.9)."""
+"""The merged objective F in the simplified form of the paper's supplement."""
 
 from __future__ import annotations
 

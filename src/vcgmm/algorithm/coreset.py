@@ -57,7 +57,8 @@ def draw(probabilities: np.ndarray, size: int, rng: np.random.Generator) -> np.n
     running = np.cumsum(probabilities)
     places = np.searchsorted(running, np.sort(rng.random(size)) * running[-1], side="right")
     # Rounding may point just past the last row that has any probability.
-    return np.minimum(places, np.flatnonzero(probabilities)[-1])
+    last = len(probabilities) - 1 - int(np.argmax(probabilities[::-1] > 0))
+    return np.minimum(places, last)
 
 
 def lightweight_coreset(

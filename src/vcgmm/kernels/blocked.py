@@ -19,6 +19,9 @@ from .selection import smallest_keys
 #: Points in one product: large enough for full speed, small enough that all of it stays in cache.
 BLOCK = 64
 
+#: Up to so many features, writing a block transposed costs less than the faster product gains.
+TRANSPOSED = 128
+
 #: Responsibilities below this share of a point's weight do not move a mean.
 NEGLIGIBLE = 1e-9
 
@@ -132,6 +135,99 @@ def truncated_posterior(
 
 
 @kernel
+def add_block(
+    n: int,
+    cell: int,
+    candidates: np.ndarray,
+    points: np.ndarray,
+    weights: np.ndarray,
+    means: np.ndarray,
+    order: np.ndarray,
+    low: int,
+    slots: np.ndarray,
+    near: np.ndarray,
+    shares: np.ndarray,
+    totals: np.ndarray,
+    precision: float,
+    shift_magic: np.ndarray,
+    mass_magic: float,
+    winners: np.ndarray,
+    sums: np.ndarray,
+    sum_masses: np.ndarray,
+    shifts: np.ndarray,
+    masses: np.ndarray,
+    facts: np.ndarray,
+) -> None:
+    """Write a block's winners, and add its points to the sums of the M-step and of the bound.
+
+    Winners on the candidate list go into the cell's local sums; the few others straight to the clusters' totals.
+
+    Parameters
+    ----------
+    n : int, IN, points in the block
+    cell : int, IN, the cluster whose points they are
+    slots, near, shares, totals : IN, from `choose_winners` and `truncated_posterior`
+    winners : (N', C') int32, IN/OUT
+    sums : (L, D) float, IN/OUT, sum of gamma s (y - mu_cell) for each candidate
+    sum_masses : (L,) float64, IN/OUT, sum of gamma s
+    shifts, masses, facts : IN/OUT, as in `search_tasks`, `facts` being the row of the task
+    """
+    bound, scatter, error, moved = 0.0, 0.0, 0.0, 0
+    for j in range(n):
+        point = order[low + j]
+        weight = weights[point]
+        nearest = np.float64(near[0, j])
+        bound += weight * (math.log(totals[j]) - nearest * precision)
+        error += weight * nearest
+        scale = weight / totals[j]
+        for k in range(near.shape[0]):
+            slot = slots[k, j]
+            cluster = candidates[cell, slot] if slot >= 0 else np.int32(-1 - slot)
+            if k == 0 and winners[point, 0] != cluster:
+                moved += 1
+            winners[point, k] = cluster
+            if shares[k, j] <= NEGLIGIBLE:
+                continue
+            part = scale * shares[k, j]
+            scatter += part * near[k, j]
+            if slot >= 0:
+                sum_masses[slot] += part
+                factor = points.dtype.type(part)
+                for d in range(points.shape[1]):
+                    sums[slot, d] += factor * (points[point, d] - means[cell, d])
+            else:
+                masses[cluster] += round_to_quantum(part, mass_magic)
+                for d in range(points.shape[1]):
+                    value = part * (np.float64(points[point, d]) - np.float64(means[cluster, d]))
+                    shifts[cluster, d] += round_to_quantum(value, shift_magic[d])
+    facts[0] += bound
+    facts[1] += scatter
+    facts[2] += error
+    facts[3] += moved
+
+
+@kernel
+def hand_over(
+    cell: int,
+    candidates: np.ndarray,
+    centres: np.ndarray,
+    sums: np.ndarray,
+    sum_masses: np.ndarray,
+    shift_magic: np.ndarray,
+    mass_magic: float,
+    shifts: np.ndarray,
+    masses: np.ndarray,
+) -> None:
+    """Move a cell's local sums to the clusters' float64 totals, and set them to 0."""
+    for i in range(centres.shape[0]):
+        if sum_masses[i] > 0.0:
+            cluster = candidates[cell, i]
+            add_moments(shifts, cluster, sums, i, sum_masses[i], centres, shift_magic)
+            masses[cluster] += round_to_quantum(sum_masses[i], mass_magic)
+            sum_masses[i] = 0.0
+
+
+@kernel
 def search_tasks(
     first: int,
     last: int,
@@ -204,11 +300,7 @@ def search_tasks(
             local_rows(means, candidates[cell], 0, n_candidates, means[cell], centres, centre_squares)
             for i in range(n_candidates):
                 position[candidates[cell, i]] = i
-        bound = 0.0
-        scatter = 0.0
-        error = 0.0
-        moved = 0
-        extra = 0
+        facts[task] = 0.0
         begin = task_start[task]
         size = task_start[task + 1] - begin
         n_blocks = (size + BLOCK - 1) // BLOCK
@@ -216,52 +308,25 @@ def search_tasks(
             low = begin + size * block // n_blocks
             high = begin + size * (block + 1) // n_blocks
             n = high - low
-            local = flat_local[: n_features * n].reshape(n_features, n)
-            local_columns(points, order, low, high, means[cell], local, local_squares)
             distances = flat_distances[: n_candidates * n].reshape(n_candidates, n)
             best = flat_best[: n_winners * n].reshape(n_winners, n)
-            block_distances(centres, centre_squares, local, local_squares, distances)
+            if n_features <= TRANSPOSED:
+                columns = flat_local[: n_features * n].reshape(n_features, n)
+                local_columns(points, order, low, high, means[cell], columns, local_squares)
+                block_distances(centres, centre_squares, columns, local_squares, distances)
+            else:
+                rows = flat_local[: n * n_features].reshape(n, n_features)
+                local_rows(points, order, low, high, means[cell], rows, local_squares)
+                block_distances(centres, centre_squares, rows.T, local_squares, distances)
             smallest_keys(distances, indices, row, row_bits, best)
-            extra += choose_winners(
+            extra = choose_winners(
                 best, mask, distances, position, points, means, order, low, winners, slots, near
             )
             truncated_posterior(n, near, precision, shares, totals)
-            for j in range(n):
-                point = order[low + j]
-                weight = weights[point]
-                nearest = np.float64(near[0, j])
-                bound += weight * (math.log(totals[j]) - nearest * precision)
-                error += weight * nearest
-                scale = weight / totals[j]
-                for k in range(n_winners):
-                    slot = slots[k, j]
-                    cluster = candidates[cell, slot] if slot >= 0 else np.int32(-1 - slot)
-                    if k == 0 and winners[point, 0] != cluster:
-                        moved += 1
-                    winners[point, k] = cluster
-                    if shares[k, j] <= NEGLIGIBLE:
-                        continue
-                    part = scale * shares[k, j]
-                    scatter += part * near[k, j]
-                    if slot >= 0:
-                        sum_masses[slot] += part
-                        factor = points.dtype.type(part)
-                        for d in range(n_features):
-                            sums[slot, d] += factor * (points[point, d] - means[cell, d])
-                    else:
-                        masses[cluster] += round_to_quantum(part, mass_magic)
-                        for d in range(n_features):
-                            value = part * (np.float64(points[point, d]) - np.float64(means[cluster, d]))
-                            shifts[cluster, d] += round_to_quantum(value, shift_magic[d])
+            add_block(
+                n, cell, candidates, points, weights, means, order, low, slots, near, shares, totals, precision,
+                shift_magic, mass_magic, winners, sums, sum_masses, shifts, masses, facts[task],
+            )  # fmt: skip
+            facts[task, 4] += n * n_candidates + extra
             if block == n_blocks - 1 or (block + 1) % BLOCKS_PER_FLUSH == 0:
-                for i in range(n_candidates):
-                    if sum_masses[i] > 0.0:
-                        cluster = candidates[cell, i]
-                        add_moments(shifts, cluster, sums, i, sum_masses[i], centres, shift_magic)
-                        masses[cluster] += round_to_quantum(sum_masses[i], mass_magic)
-                        sum_masses[i] = 0.0
-        facts[task, 0] = bound
-        facts[task, 1] = scatter
-        facts[task, 2] = error
-        facts[task, 3] = moved
-        facts[task, 4] = size * n_candidates + extra
+                hand_over(cell, candidates, centres, sums, sum_masses, shift_magic, mass_magic, shifts, masses)
