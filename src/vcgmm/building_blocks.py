@@ -10,9 +10,10 @@ from sklearn.utils import check_random_state
 from .algorithm import seeding
 from .algorithm.coreset import Coreset, all_rows
 from .algorithm.coreset import lightweight_coreset as draw_coreset
-from .algorithm.frame import Frame, moments
+from .algorithm.frame import moments
 from .algorithm.pipeline import check_distinct, to_local
 from .algorithm.random import generator
+from .data.rows import exact_float
 from .evaluation import Evaluator
 from .parallel import Workers
 from .validation import (
@@ -178,7 +179,7 @@ def _seed(
     used = all_rows(rows, weights)
     check_distinct(used, "n_clusters", n_clusters, rows.n_samples)
     with Workers(check_threads(n_threads)) as workers:
-        frame: Frame = moments(rows, weights, workers, _silent).frame(check_float_type(None, rows.dtype))
+        frame = moments(rows, weights, workers, _silent).frame(exact_float(rows.dtype))
         points = to_local(used, frame, workers)
         chosen = choose(points, used.weights, n_clusters, draw_seed(random_state), workers)
     indices = used.indices[chosen]

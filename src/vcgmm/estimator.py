@@ -83,7 +83,7 @@ class VCGMM(DensityMixin, BaseEstimator):
     n_init : int, default=1
         Fits from different seeds on one coreset, of which the best lower bound is kept.  One where the means are
         given.
-    reg_covar : float, default=1e-10
+    reg_covar : float, default=1e-14
         Smallest variance, relative to the data's variance per feature.
     warm_start : bool, default=False
         Begin at the means and variance of the last fit.
@@ -118,7 +118,7 @@ class VCGMM(DensityMixin, BaseEstimator):
     n_iter_ : int
     converged_ : bool
     coreset_ : Coreset
-        The weighted sample: `indices`, `points`, `weights`.
+        The weighted sample: `indices`, `points`, `weights`.  Where all points are used, `points` is X itself.
     neighbors_ : (C, G) int32
         Near clusters of each cluster, itself first.
     labels_ : (N,) int32
@@ -161,7 +161,7 @@ class VCGMM(DensityMixin, BaseEstimator):
         tol: float = 1e-4,
         max_iter: int = 200,
         n_init: int = 1,
-        reg_covar: float = 1e-10,
+        reg_covar: float = 1e-14,
         warm_start: bool = False,
         compute_labels: bool = False,
         random_state: Any = None,
@@ -230,6 +230,7 @@ class VCGMM(DensityMixin, BaseEstimator):
         rows = check_rows(self, X, reset=True)
         weights = check_weights(sample_weight, rows.n_samples)
         settings = self._settings(rows)
+        check_integer("verbose", self.verbose, 0)
         with Workers(check_threads(self.n_threads)) as workers, make_progress(self.verbose) as progress:
             result = run(rows, weights, settings, callbacks, progress, workers)
             self._take_over(result)
@@ -265,11 +266,20 @@ class VCGMM(DensityMixin, BaseEstimator):
         initial_variance = None
         if isinstance(self.init, str):
             init = check_choice("init", self.init, INITS)
-        else:
+        elif np.ndim(self.init) == 2:
             init = check_centers("init", self.init, rows.n_features, n_components)
+        else:
+            raise ValueError(
+                f"init={self.init!r} is not valid: choose from {', '.join(map(repr, INITS))}, or give an array of "
+                f"shape ({n_components}, {rows.n_features})."
+            )
         if self.warm_start and hasattr(self, "means_"):
-            init = check_centers("means_ (warm_start=True)", self.means_, rows.n_features, n_components)
-            initial_variance = self.variance_
+            if self.means_.shape != (n_components, rows.n_features):
+                raise ValueError(
+                    f"warm_start=True cannot go on from means of shape {self.means_.shape} with n_components="
+                    f"{n_components} and {rows.n_features} features: set warm_start=False, or keep both."
+                )
+            init, initial_variance = self.means_, self.variance_
         n_init = check_integer("n_init", self.n_init, 1) if isinstance(init, str) else 1
         automatic = max(AUTO_POINTS, AUTO_POINTS_PER_COMPONENT * n_components)
         truncation = min(check_integer("truncation", self.truncation, 1), n_components)
@@ -456,7 +466,8 @@ class VCGMM(DensityMixin, BaseEstimator):
 
     def aic(self, X: Any) -> float:
         """Akaike information criterion on X; lower is better."""
-        return float(2 * self._n_parameters() - 2 * self.score_samples(X).sum())
+        densities = self.score_samples(X)
+        return float(2 * self._n_parameters() - 2 * densities.sum())
 
     def _n_parameters(self) -> int:
         """Free parameters: the means and one variance; mixing proportions are fixed."""

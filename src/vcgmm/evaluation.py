@@ -12,8 +12,9 @@ from .algorithm.nearest import Centres
 from .data import ArrayRows
 from .parallel import Workers
 
-#: Local coordinates beyond this (far from all the data of the fit) are squared in float64.
+#: Local coordinates beyond these (far from all the data of the fit) cannot be squared in float32, or at all.
 SAFE_FLOAT32 = 1e15
+SAFE_FLOAT64 = 1e150
 
 
 class Evaluator:
@@ -33,6 +34,7 @@ class Evaluator:
         self.workers = workers
         self.advance = advance
         self.means = frame.enter(means, np.dtype(np.float64))
+        self.dtype = frame.dtype if np.abs(self.means).max() < SAFE_FLOAT32 else np.dtype(np.float64)
         self._centres: dict[np.dtype, Centres] = {}
 
     def _ready(self, dtype: np.dtype) -> Centres:
@@ -40,10 +42,20 @@ class Evaluator:
             self._centres[dtype] = Centres(self.means, dtype)
         return self._centres[dtype]
 
-    def _points(self, block: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    def _points(self, rows: ArrayRows, i: int, dtype: np.dtype) -> np.ndarray:
+        """Block i in local coordinates, in float64 where float32 would not do."""
+        block = rows.block(i)
         points = self.frame.enter(block, dtype)
-        if dtype == np.float32 and not np.abs(points).max(initial=0.0) < SAFE_FLOAT32:
-            points = self.frame.enter(block, np.dtype(np.float64))
+        largest = np.abs(points).max(initial=0.0)
+        if largest < SAFE_FLOAT32:
+            return points
+        rows.refuse_nonfinite(i)
+        points = self.frame.enter(block, np.dtype(np.float64))
+        if not np.abs(points).max() < SAFE_FLOAT64:
+            raise ValueError(
+                f"{rows.name} holds values so far from the data of the fit that their squares overflow: the first "
+                f"of them is in rows {rows.bounds(i)[0]} to {rows.bounds(i)[1] - 1}. Check their units."
+            )
         return points
 
     def _each_block(self, rows: ArrayRows, dtype: np.dtype, use: Callable[[int, int, np.ndarray], None]) -> None:
@@ -53,9 +65,7 @@ class Evaluator:
 
         def work(_thread: int, first: int, last: int) -> None:
             for i in range(first, last):
-                points = self._points(rows.block(i), dtype)
-                if not np.isfinite(points.sum(dtype=np.float64)):
-                    rows.refuse_nonfinite(i)
+                points = self._points(rows, i, dtype)
                 begin, end = rows.bounds(i)
                 use(begin, end, points)
                 self.advance(end - begin)
@@ -72,7 +82,7 @@ class Evaluator:
             self._ready(points.dtype).nearest_of(points, ids[first:last], near)
             distances[first:last] = near
 
-        self._each_block(rows, self.frame.dtype, use)
+        self._each_block(rows, self.dtype, use)
         distances /= self.frame.scale**2
         return ids, distances
 
@@ -86,7 +96,7 @@ class Evaluator:
             self._ready(points.dtype).k_nearest_of(points, ids[first:last], near)
             distances[first:last] = near
 
-        self._each_block(rows, self.frame.dtype, use)
+        self._each_block(rows, self.dtype, use)
         distances /= self.frame.scale**2
         return ids, distances
 

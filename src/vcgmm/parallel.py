@@ -100,7 +100,11 @@ class Workers:
                     chunk = None if stopped.is_set() else next(chunks, None)
                 if chunk is None:
                     return
-                work(thread, n_tasks * chunk // n_chunks, n_tasks * (chunk + 1) // n_chunks)
+                try:
+                    work(thread, n_tasks * chunk // n_chunks, n_tasks * (chunk + 1) // n_chunks)
+                except BaseException:
+                    stopped.set()
+                    raise
 
         futures = [self._pool.submit(consume, thread) for thread in range(self.n_threads)]
         try:

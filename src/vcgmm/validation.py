@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import numbers
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -71,6 +73,23 @@ def check_coreset_size(size: object, n_samples: int, automatic: int) -> int | No
     )
 
 
+@contextmanager
+def blame(name: str) -> Iterator[None]:
+    """Put the argument's name before what scikit-learn says is wrong with it."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{name} is not valid: {error}") from None
+    except TypeError as error:  # objects that are no numbers at all
+        raise TypeError(f"{name} is not valid: {error}") from None
+
+
+def check_kind(array: np.ndarray) -> None:
+    """Refuse dates and whatever else is no real number."""
+    if array.dtype.kind not in "fiub":
+        raise ValueError(f"its dtype is {array.dtype}, but real numbers are needed. Convert it to floats first.")
+
+
 def check_dense(name: str, X: object) -> None:
     """Refuse sparse matrices by name."""
     if sparse.issparse(X):
@@ -93,16 +112,20 @@ def check_rows(estimator: Any, X: object, *, reset: bool) -> ArrayRows:
     reset : bool
     """
     check_dense("X", X)
-    array = validate_data(
-        estimator, X, reset=reset, dtype="numeric", order=None, copy=False, ensure_all_finite=False
-    )
+    with blame("X"):
+        array = validate_data(
+            estimator, X, reset=reset, dtype="numeric", order=None, copy=False, ensure_all_finite=False
+        )
+        check_kind(array)
     return ArrayRows(array)
 
 
 def check_matrix(name: str, X: object) -> ArrayRows:
     """A two-dimensional array of real numbers that no estimator is bound to; like `check_rows` otherwise."""
     check_dense(name, X)
-    array = check_array(X, dtype="numeric", order=None, copy=False, ensure_all_finite=False, input_name=name)
+    with blame(name):
+        array = check_array(X, dtype="numeric", order=None, copy=False, ensure_all_finite=False, input_name=name)
+        check_kind(array)
     return ArrayRows(array, name)
 
 
@@ -113,14 +136,17 @@ def check_weights(sample_weight: object, n_samples: int) -> np.ndarray | None:
     if isinstance(sample_weight, numbers.Real):
         weights = np.full(n_samples, float(sample_weight))
     else:
-        weights = check_array(
-            sample_weight,
-            ensure_2d=False,
-            allow_nd=True,
-            dtype=np.float64,
-            ensure_all_finite=False,
-            input_name="sample_weight",
-        )
+        with blame("sample_weight"):
+            weights = check_array(
+                sample_weight,
+                ensure_2d=False,
+                allow_nd=True,
+                dtype="numeric",
+                ensure_all_finite=False,
+                input_name="sample_weight",
+            )
+            check_kind(weights)
+            weights = weights.astype(np.float64)
     if weights.ndim != 1 or len(weights) != n_samples:
         raise ValueError(
             f"sample_weight has shape {weights.shape}, but X has {n_samples} rows: give one weight per row. "
@@ -135,7 +161,8 @@ def check_weights(sample_weight: object, n_samples: int) -> np.ndarray | None:
         )
     if not weights.any():
         raise ValueError("sample_weight is zero for every row: give a positive weight to at least one row.")
-    total = float(weights.sum())
+    with np.errstate(over="ignore"):
+        total = float(weights.sum())
     if not math.isfinite(total):
         raise ValueError("sample_weight sums to infinity: divide the weights by their largest value.")
     return np.ascontiguousarray(weights)

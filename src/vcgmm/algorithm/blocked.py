@@ -8,8 +8,8 @@ from ..kernels.blocked import BLOCK, search_tasks
 from ..kernels.selection import key_indices, key_types
 from ..parallel import Workers
 from .cells import Neighbourhoods, cut_into_tasks, sort_by_cluster
-from .estep import Box
-from .mstep import Statistics
+from .estep import Quanta
+from .mstep import Statistics, initial_variance
 
 #: Points are put physically in order once this share of them has left its place.
 RESORT_SHARE = 0.2
@@ -27,6 +27,9 @@ class BlockedSearch:
         A near cluster of every point.
     n_clusters, truncation, n_neighbors, n_candidates, n_explore : int
     seed : int
+    start_error : float
+        Weighted squared distance to `labels`: where no variance is known, it begins from this.
+    variance_floor : float
     workers : Workers
     """
 
@@ -41,6 +44,8 @@ class BlockedSearch:
         n_candidates: int,
         n_explore: int,
         seed: int,
+        start_error: float,
+        variance_floor: float,
         workers: Workers,
     ) -> None:
         self.points = points
@@ -51,8 +56,10 @@ class BlockedSearch:
         self.neighbourhoods = Neighbourhoods(
             n_clusters, n_neighbors, max(n_candidates, truncation), n_explore, seed, workers
         )
+        self.start_error = start_error
+        self.variance_floor = variance_floor
         self.workers = workers
-        self._box = Box(points, self.total_weight)
+        self._quanta = Quanta(points, weights)
         self._misplaced = len(points)
 
     @property
@@ -68,7 +75,7 @@ class BlockedSearch:
     def e_step(self, means: np.ndarray, variance: float | None) -> Statistics:
         """New winners and neighbours, and the sums of the M-step."""
         if variance is None:
-            raise ValueError("the blocked search needs a variance: its start gives one")
+            variance = initial_variance(self.start_error, self.total_weight, means.shape[1], self.variance_floor)
         used = means.astype(self.points.dtype)
         facts, shifts, masses, linked = self._search(used, 0.5 / variance)
         return Statistics(
@@ -92,7 +99,7 @@ class BlockedSearch:
         candidates = self.neighbourhoods.candidates
         key_float, key_int = key_types(self.points.dtype, candidates.shape[1])
         indices = key_indices(candidates.shape[1], key_int)
-        shift_magic, mass_magic = self._box.magic_numbers(means)
+        shift_magic, magic_row, mass_magic = self._quanta.magic_numbers(means)
         n_threads = self.workers.n_threads
         rows: np.ndarray = np.empty((n_threads, BLOCK), key_float)
         shifts = np.zeros((n_threads, n_clusters, n_features))
@@ -102,7 +109,7 @@ class BlockedSearch:
         def work(thread: int, first: int, last: int) -> None:
             search_tasks(
                 first, last, task_cell, task_start, self.points, self.weights, order, candidates, means,
-                self.winners, precision, indices, rows[thread], shift_magic, mass_magic,
+                self.winners, precision, indices, rows[thread], shift_magic, magic_row, mass_magic,
                 shifts[thread], masses[thread], facts,
             )  # fmt: skip
 

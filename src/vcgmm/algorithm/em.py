@@ -28,6 +28,8 @@ class Fit:
     bounds : list of float
         F after each E-step, with the parameters it used.
     converged : bool
+    stopped : bool
+        A callback asked to stop.
     n_evaluations : int
         Distances computed in E-steps, warm-up included.
     """
@@ -37,6 +39,7 @@ class Fit:
     masses: np.ndarray
     bounds: list[float] = field(default_factory=list)
     converged: bool = False
+    stopped: bool = False
     n_evaluations: int = 0
 
 
@@ -78,10 +81,12 @@ def variational_em(
         `time.perf_counter()` at the start of the fit.
     """
     fit = Fit(means, math.nan, np.zeros(len(means)))
+    given = variance
     for _ in range(n_warmup):
         error, n_evaluations = search.warm_up(fit.means)
-        variance = initial_variance(error, total_weight, means.shape[1], variance_floor)
         fit.n_evaluations += n_evaluations
+        if given is None:
+            variance = initial_variance(error, total_weight, means.shape[1], variance_floor)
 
     for iteration in range(1, max_iter + 1):
         statistics = search.e_step(fit.means, variance)
@@ -96,8 +101,9 @@ def variational_em(
         used_variance = statistics.variance / math.exp(2 * log_scale)
         facts = Iteration(iteration, fit.bounds[-1], change, used_variance, time.perf_counter() - begun)
         progress.iteration(facts)
-        stop = [bool(callback(facts)) for callback in callbacks]
-        if fit.converged or any(stop):
+        answers = [callback(facts) for callback in callbacks]  # every one of them is called
+        fit.stopped = any(answers)
+        if fit.converged or fit.stopped:
             break
     return fit
 

@@ -33,25 +33,36 @@ class Search(Protocol):
         ...
 
 
-class Box:
-    """Rounding constants for the exact sums of gamma s (y - mu) and of gamma s.
+class Quanta:
+    """Rounding constants for the exact sums of gamma s (y - mu_c) and of gamma s.
 
-    No sum can exceed the total weight times the extent of the box that holds all points and means.
+    In feature d no such sum can exceed sum gamma |y_d| + |mu_cd| sum gamma.  Clusters in the middle of the data
+    share one constant; a cluster far out has its own, so that it costs the others no digits.
 
     Parameters
     ----------
     points : (N', D) float
-    total_weight : float
+    weights : (N',) float64
     """
 
-    def __init__(self, points: np.ndarray, total_weight: float) -> None:
-        self.low = points.min(axis=0)
-        self.high = points.max(axis=0)
-        self.total_weight = total_weight
+    #: A mean is far out beyond so many times the mean absolute value of a feature.
+    FAR = 4.0
 
-    def magic_numbers(self, means: np.ndarray) -> tuple[np.ndarray, float]:
-        """For shifts, (D,) float64, and for masses."""
-        low = np.minimum(self.low, means.min(axis=0)).astype(np.float64)
-        high = np.maximum(self.high, means.max(axis=0)).astype(np.float64)
-        shift_magic = rounding_constant((high - low) * self.total_weight)
-        return shift_magic, float(rounding_constant(np.array(self.total_weight)))
+    def __init__(self, points: np.ndarray, weights: np.ndarray) -> None:
+        self.total_weight = float(weights.sum())
+        self.absolute = np.zeros(points.shape[1])
+        step = max(1, (1 << 18) // points.shape[1])
+        for first in range(0, len(points), step):
+            self.absolute += weights[first : first + step] @ np.abs(points[first : first + step]).astype(
+                np.float64
+            )
+
+    def magic_numbers(self, means: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+        """Constants for shifts (k, D) float64, each cluster's row in them (C,) int32, and the one for masses."""
+        limit = self.FAR * self.absolute / self.total_weight
+        far = np.flatnonzero((np.abs(means) > limit).any(axis=1))
+        reach = np.vstack([limit, np.abs(means[far]).astype(np.float64)])
+        rows = np.zeros(len(means), np.int32)
+        rows[far] = np.arange(1, len(far) + 1)
+        shift_magic = rounding_constant(self.absolute + reach * self.total_weight)
+        return shift_magic, rows, float(rounding_constant(np.array(self.total_weight)))

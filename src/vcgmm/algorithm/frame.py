@@ -20,6 +20,9 @@ from ..data.rows import exact_float
 from ..kernels.moments import change_coordinates, squared_deviations, weighted_sum
 from ..parallel import Workers
 
+#: Below this, squares of float64 lose their digits.
+SMALLEST_SQUARE = 1e-290
+
 
 @dataclass(frozen=True)
 class Frame:
@@ -123,5 +126,9 @@ def moments(
         raise ValueError(
             f"{rows.name} holds values so large that their squares overflow float64: divide it by its largest "
             f"absolute value first."
+        )
+    if variance < SMALLEST_SQUARE and any((rows.block(i) != mean).any() for i in range(rows.n_blocks)):
+        raise ValueError(
+            f"{rows.name} varies so little that its squares underflow float64: multiply it by a large number."
         )
     return Moments(total, mean, deviations, variance)

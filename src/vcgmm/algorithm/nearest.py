@@ -67,3 +67,17 @@ def nearest(points: np.ndarray, centres: np.ndarray, workers: Workers) -> tuple[
 
     workers.run(work, -(-len(points) // POINTS))
     return ids, distances
+
+
+def k_nearest(points: np.ndarray, centres: np.ndarray, k: int, workers: Workers) -> np.ndarray:
+    """The k nearest of all centres, nearest first, (n, k) int32."""
+    ready = Centres(centres, points.dtype)
+    ids = np.empty((len(points), k), np.int32)
+    distances = np.empty((len(points), k), points.dtype)
+
+    def work(_thread: int, first: int, last: int) -> None:
+        rows = slice(first * POINTS, last * POINTS)
+        ready.k_nearest_of(points[rows], ids[rows], distances[rows])
+
+    workers.run(work, -(-len(points) // POINTS))
+    return ids

@@ -17,7 +17,7 @@ from .coreset import Coreset, all_rows, count_distinct, lightweight_coreset
 from .em import Fit, variational_em
 from .estep import Search
 from .frame import Frame, Moments, moments
-from .mstep import initial_variance
+from .nearest import k_nearest
 from .pointwise import PointwiseSearch
 from .random import generator
 from .seeding import Start, afkmc2, assign, kmeans_plus_plus, random_points
@@ -146,6 +146,8 @@ def run(
         timings["em"] += time.perf_counter() - mark
         n_evaluations["em"] += fit.n_evaluations
         tries = [max([*tries, (fit, search)], key=lambda one: one[0].bounds[-1])]
+        if fit.stopped:
+            break
 
     fit, search = tries[0]
     return Result(
@@ -251,31 +253,36 @@ def make_search(
     variance = settings.initial_variance
     if variance is not None:
         variance *= frame.scale**2
-    if settings.search == "pointwise":
-        pointwise = PointwiseSearch(
+    if settings.search == "blocked":
+        return BlockedSearch(
             points,
             weights,
+            start.labels,
             settings.n_components,
             settings.truncation,
             settings.n_neighbors,
+            settings.n_candidates,
             settings.n_explore,
             search_seed,
+            start.error,
             floor,
             workers,
-        )
-        return pointwise, variance
-    blocked = BlockedSearch(
+        ), variance
+    winners = neighbors = None
+    if variance is not None:  # a fit that goes on knows its winners: random ones would throw it back
+        winners = k_nearest(points, start.means, settings.truncation, workers)
+        neighbors = k_nearest(start.means, start.means, settings.n_neighbors, workers)
+        neighbors[:, 0] = np.arange(settings.n_components)
+    return PointwiseSearch(
         points,
         weights,
-        start.labels,
         settings.n_components,
         settings.truncation,
         settings.n_neighbors,
-        settings.n_candidates,
         settings.n_explore,
         search_seed,
+        floor,
         workers,
-    )
-    if variance is None:
-        variance = initial_variance(start.error, float(weights.sum()), points.shape[1], floor)
-    return blocked, variance
+        winners,
+        neighbors,
+    ), variance

@@ -7,13 +7,13 @@ import numpy as np
 from ..kernels.pointwise import search_points, sum_points, update_neighbors
 from ..parallel import Workers
 from .cells import sort_by_cluster
-from .estep import Box
+from .estep import Quanta
 from .mstep import Statistics, initial_variance
 from .random import distinct_clusters, generator, random_clusters
 
 
 class PointwiseSearch:
-    """E-steps over the search spaces G(n), from random winners and neighbours.
+    """E-steps over the search spaces G(n), from random winners and neighbours or given ones.
 
     Like the paper it keeps every evaluated distance until the neighbours are updated: O(N' C' G) memory.
 
@@ -25,6 +25,8 @@ class PointwiseSearch:
     seed : int
     variance_floor : float
     workers : Workers
+    winners : (N', C') int32, optional
+    neighbors : (C, G) int32, optional
     """
 
     def __init__(
@@ -38,6 +40,8 @@ class PointwiseSearch:
         seed: int,
         variance_floor: float,
         workers: Workers,
+        winners: np.ndarray | None = None,
+        neighbors: np.ndarray | None = None,
     ) -> None:
         self.points = points
         self.weights = weights
@@ -47,9 +51,11 @@ class PointwiseSearch:
         self.variance_floor = variance_floor
         self.workers = workers
         self.n_searches = 0
-        self._box = Box(points, self.total_weight)
-        self.winners = distinct_clusters(len(points), truncation, n_clusters, generator(seed, 0))
-        self.neighbors = self._random_neighbors(n_clusters, n_neighbors)
+        self._quanta = Quanta(points, weights)
+        if winners is None:
+            winners = distinct_clusters(len(points), truncation, n_clusters, generator(seed, 0))
+        self.winners = winners
+        self.neighbors = self._random_neighbors(n_clusters, n_neighbors) if neighbors is None else neighbors
         self.near = np.empty((len(points), truncation), points.dtype)
 
     def warm_up(self, means: np.ndarray) -> tuple[float, int]:
@@ -64,7 +70,7 @@ class PointwiseSearch:
         n_clusters, n_features = used.shape
         if variance is None:
             variance = initial_variance(self._error(), self.total_weight, n_features, self.variance_floor)
-        shift_magic, mass_magic = self._box.magic_numbers(used)
+        shift_magic, magic_row, mass_magic = self._quanta.magic_numbers(used)
         n_threads = self.workers.n_threads
         shifts = np.zeros((n_threads, n_clusters, n_features))
         masses = np.zeros((n_threads, n_clusters))
@@ -74,7 +80,7 @@ class PointwiseSearch:
         def work(thread: int, first: int, last: int) -> None:
             sum_points(
                 first, last, self.points, self.weights, used, self.winners, self.near, precision,
-                shift_magic, mass_magic, shifts[thread], masses[thread], facts,
+                shift_magic, magic_row, mass_magic, shifts[thread], masses[thread], facts,
             )  # fmt: skip
 
         self.workers.run(work, len(self.points))

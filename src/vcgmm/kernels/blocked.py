@@ -150,6 +150,7 @@ def add_block(
     totals: np.ndarray,
     precision: float,
     shift_magic: np.ndarray,
+    magic_row: np.ndarray,
     mass_magic: float,
     winners: np.ndarray,
     sums: np.ndarray,
@@ -199,7 +200,7 @@ def add_block(
                 masses[cluster] += round_to_quantum(part, mass_magic)
                 for d in range(points.shape[1]):
                     value = part * (np.float64(points[point, d]) - np.float64(means[cluster, d]))
-                    shifts[cluster, d] += round_to_quantum(value, shift_magic[d])
+                    shifts[cluster, d] += round_to_quantum(value, shift_magic[magic_row[cluster], d])
     facts[0] += bound
     facts[1] += scatter
     facts[2] += error
@@ -214,6 +215,7 @@ def hand_over(
     sums: np.ndarray,
     sum_masses: np.ndarray,
     shift_magic: np.ndarray,
+    magic_row: np.ndarray,
     mass_magic: float,
     shifts: np.ndarray,
     masses: np.ndarray,
@@ -222,7 +224,7 @@ def hand_over(
     for i in range(centres.shape[0]):
         if sum_masses[i] > 0.0:
             cluster = candidates[cell, i]
-            add_moments(shifts, cluster, sums, i, sum_masses[i], centres, shift_magic)
+            add_moments(shifts, cluster, sums, i, sum_masses[i], centres, shift_magic, magic_row)
             masses[cluster] += round_to_quantum(sum_masses[i], mass_magic)
             sum_masses[i] = 0.0
 
@@ -243,6 +245,7 @@ def search_tasks(
     indices: np.ndarray,
     row: np.ndarray,
     shift_magic: np.ndarray,
+    magic_row: np.ndarray,
     mass_magic: float,
     shifts: np.ndarray,
     masses: np.ndarray,
@@ -264,7 +267,8 @@ def search_tasks(
     precision : float64, IN, 1 / (2 sigma^2); negative: the nearest takes all
     indices : IN, from `selection.key_indices`
     row : (BLOCK,) float32 or float64, scratch in the keys' float type
-    shift_magic : (D,) float64, IN, from `exact_sums.rounding_constant`
+    shift_magic : (k, D) float64, IN, from `exact_sums.rounding_constant`
+    magic_row : (C,) int32, IN, the row of `shift_magic` for each cluster
     mass_magic : float64, IN, likewise
     shifts : (C, D) float64, IN/OUT, sum of gamma s (y - mu_c)
     masses : (C,) float64, IN/OUT, sum of gamma s
@@ -325,8 +329,10 @@ def search_tasks(
             truncated_posterior(n, near, precision, shares, totals)
             add_block(
                 n, cell, candidates, points, weights, means, order, low, slots, near, shares, totals, precision,
-                shift_magic, mass_magic, winners, sums, sum_masses, shifts, masses, facts[task],
+                shift_magic, magic_row, mass_magic, winners, sums, sum_masses, shifts, masses, facts[task],
             )  # fmt: skip
             facts[task, 4] += n * n_candidates + extra
             if block == n_blocks - 1 or (block + 1) % BLOCKS_PER_FLUSH == 0:
-                hand_over(cell, candidates, centres, sums, sum_masses, shift_magic, mass_magic, shifts, masses)
+                hand_over(
+                    cell, candidates, centres, sums, sum_masses, shift_magic, magic_row, mass_magic, shifts, masses
+                )

@@ -49,6 +49,7 @@ def add_moments(
     mass: float,
     centres: np.ndarray,
     magic: np.ndarray,
+    magic_row: np.ndarray,
 ) -> None:
     """Move a local sum of points into a cluster's total, as a displacement from the cluster's mean.
 
@@ -62,9 +63,11 @@ def add_moments(
     slot : int, IN
     mass : float64, IN, the sum of the weights
     centres : (L, D) float, IN, the means in the same local coordinates
-    magic : (D,) float64, IN, from `rounding_constant`
+    magic : (k, D) float64, IN, from `rounding_constant`
+    magic_row : (C,) int32, IN, the row of `magic` for each cluster
     """
+    row = magic_row[cluster]
     for d in range(totals.shape[1]):
         value = np.float64(sums[slot, d]) - mass * np.float64(centres[slot, d])
-        totals[cluster, d] += (value + magic[d]) - magic[d]
+        totals[cluster, d] += (value + magic[row, d]) - magic[row, d]
         sums[slot, d] = 0

@@ -23,5 +23,8 @@ def kernel(function: Function) -> Function:
 
 
 def strict_kernel(function: Function) -> Function:
-    """Compile a kernel in which every float operation happens exactly as written."""
-    return cast("Function", numba.njit(nogil=True, cache=True, error_model="numpy")(function))
+    """Compile a kernel in which every float operation happens exactly as written.
+
+    Said outright: left unset, a function takes over the fastmath flags of the one that calls it.
+    """
+    return cast("Function", numba.njit(nogil=True, cache=True, fastmath=False, error_model="numpy")(function))

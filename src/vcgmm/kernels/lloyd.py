@@ -8,6 +8,9 @@ from .distances import local_rows, squared_distance
 from .jit import kernel
 from .nearest import POINTS, squared_norms, update_nearest
 
+#: Fractional part of the golden ratio: its multiples fill [0, 1) evenly.
+GOLDEN = 0.6180339887498949
+
 
 @kernel
 def assign_rows(
@@ -62,13 +65,21 @@ def draw_index(
 
 
 @kernel
-def spread_rows(order: np.ndarray, low: int, high: int, n: int, out: np.ndarray) -> None:
-    """Put n evenly spaced rows of order[low:high] first into `out`, the others after them."""
+def spread_rows(order: np.ndarray, low: int, high: int, n: int, jitter: float, out: np.ndarray) -> None:
+    """Put n rows spread over order[low:high] first into `out`, the others after them.
+
+    One row from each of n equal runs, at a place in it that follows multiples of the golden ratio from `jitter`
+    on: evenly spaced rows would be a trap where rows come in turns.
+    """
     size = high - low
     taken = 0
     rest = n
+    chosen = -1
     for i in range(size):
-        if taken < n and i >= size * taken // n:
+        if taken < n and i == size * taken // n:
+            run = size * (taken + 1) // n - i
+            chosen = i + int((jitter + taken * GOLDEN) % 1.0 * run)
+        if i == chosen:
             out[taken] = order[low + i]
             taken += 1
         else:
@@ -114,7 +125,7 @@ def seed_cells(
         if n == 0:
             continue
         spread = np.empty(size, np.int64)
-        spread_rows(order, low, high, n, spread)
+        spread_rows(order, low, high, n, uniforms[begin, 0], spread)
         rows = np.empty((n, points.shape[1]), points.dtype)
         squares = np.empty(n, points.dtype)
         local_rows(points, spread, 0, n, points[order[low]].copy(), rows, squares)
@@ -196,7 +207,7 @@ def cluster_cells(
         origin = points[order[low]].copy()
         n = min(size, sample_per_centre * k)
         spread = np.empty(size, np.int64)
-        spread_rows(order, low, high, n, spread)
+        spread_rows(order, low, high, n, 0.5, spread)
         rows = np.empty((size, n_features), points.dtype)
         row_squares = np.empty(size, points.dtype)
         local_rows(points, spread, 0, size, origin, rows, row_squares)

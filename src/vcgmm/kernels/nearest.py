@@ -158,6 +158,7 @@ def nearest_centres(
     for begin in range(first, last, POINTS):
         n = min(POINTS, last - begin)
         values[:] = np.inf
+        found[:] = 0
         for low in range(0, n_centres, CENTRES):
             m = min(CENTRES, n_centres - low)
             products = flat[: n * m].reshape(n, m)
@@ -175,6 +176,7 @@ def nearest_centres(
             reach = max(centre_squares[found[j, k - 1]], values[j, k - 1] + square)
             certain = spare == k or values[j, k] - values[j, k - 1] > 4 * slack * (square + reach)
             direct_values[:] = np.inf
+            direct_ids[:] = 0
             for i in range(k if certain else n_centres):
                 centre = found[j, i] if certain else i
                 insert_smaller(squared_distance(points, point, centres, centre), centre, direct_values, direct_ids)

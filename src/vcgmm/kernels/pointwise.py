@@ -153,6 +153,7 @@ def sum_points(
     near: np.ndarray,
     precision: float,
     shift_magic: np.ndarray,
+    magic_row: np.ndarray,
     mass_magic: float,
     shifts: np.ndarray,
     masses: np.ndarray,
@@ -163,6 +164,7 @@ def sum_points(
     Parameters
     ----------
     precision : float64, IN, 1 / (2 sigma^2)
+    shift_magic, magic_row, mass_magic : IN, as in `blocked.search_tasks`
     shifts : (C, D) float64, IN/OUT, sum of gamma s (y - mu_c)
     masses : (C,) float64, IN/OUT, sum of gamma s
     facts : (N', 2) float64, OUT, of every point gamma log sum exp(-d^2 precision) and gamma s d^2
@@ -185,5 +187,5 @@ def sum_points(
             masses[c] += round_to_quantum(part, mass_magic)
             for d in range(points.shape[1]):
                 value = part * (np.float64(points[n, d]) - np.float64(means[c, d]))
-                shifts[c, d] += round_to_quantum(value, shift_magic[d])
+                shifts[c, d] += round_to_quantum(value, shift_magic[magic_row[c], d])
         facts[n, 1] = scatter

@@ -1,0 +1,256 @@
+"""The steps on their own: coreset, seeding and quantization error as functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.spatial.distance import cdist
+from scipy.stats import chisquare
+
+from vcgmm import Coreset, afkmc2, kmeans_plus_plus, lightweight_coreset, quantization_error
+
+Seeding = Callable[..., tuple[np.ndarray, np.ndarray]]
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(500, 3)) * [1.0, 2.0, 5.0] + 10.0
+WEIGHTS = RNG.uniform(0.1, 4.0, size=500)
+
+seedings = pytest.mark.parametrize("seeding", [afkmc2, kmeans_plus_plus])
+blocks = pytest.mark.parametrize("block", [lightweight_coreset, afkmc2, kmeans_plus_plus])
+
+# ------------------------------------------------------------------------------------------------------- coreset
+
+
+def sampling_probabilities(rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    share = weights / weights.sum()
+    deviations = ((rows - share @ rows) ** 2).sum(axis=1)
+    return 0.5 * share + 0.5 * weights * deviations / (weights @ deviations)
+
+
+def test_a_coreset_holds_rows_of_the_data() -> None:
+    coreset = lightweight_coreset(X, 100, random_state=0)
+    assert isinstance(coreset, Coreset)
+    assert len(coreset) == len(coreset.weights) <= 100
+    np.testing.assert_array_equal(coreset.points, X[coreset.indices])
+    np.testing.assert_array_equal(np.unique(coreset.indices), coreset.indices)
+
+
+@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["alike", "weighted"])
+def test_a_coreset_weighs_rows_by_their_probability(weights: np.ndarray | None) -> None:
+    coreset = lightweight_coreset(X, 100, sample_weight=weights, random_state=0)
+    mass = np.ones(500) if weights is None else weights
+    once = (mass / (100 * sampling_probabilities(X, mass)))[coreset.indices]
+    times_drawn = coreset.weights / once
+    np.testing.assert_allclose(times_drawn, times_drawn.round(), rtol=1e-9)
+    assert times_drawn.round().sum() == 100
+
+
+def test_the_weight_of_a_coreset_is_unbiased() -> None:
+    totals = [lightweight_coreset(X, 50, sample_weight=WEIGHTS, random_state=i).weights.sum() for i in range(200)]
+    standard_error = np.std(totals) / np.sqrt(len(totals))
+    assert abs(np.mean(totals) - WEIGHTS.sum()) < 4 * standard_error
+
+
+def test_the_cost_of_a_coreset_is_unbiased() -> None:
+    centers = X[:4]
+    exact = quantization_error(X, centers)
+    coresets = [lightweight_coreset(X, 50, random_state=i) for i in range(200)]
+    costs = [quantization_error(each.points, centers, each.weights) for each in coresets]
+    assert abs(np.mean(costs) - exact) < 4 * np.std(costs) / np.sqrt(len(costs))
+
+
+def test_a_coreset_keeps_the_type_of_the_data() -> None:
+    assert lightweight_coreset(X.astype(np.uint8), 10).points.dtype == np.uint8
+
+
+def test_a_coreset_may_be_larger_than_the_data() -> None:
+    coreset = lightweight_coreset(X, 50_000, random_state=0)
+    assert len(coreset) == 500
+    np.testing.assert_allclose(coreset.weights.mean(), 1.0, rtol=0.05)
+
+
+def test_a_coreset_of_equal_rows_weighs_them_alike() -> None:
+    coreset = lightweight_coreset(np.ones((100, 2)), 10, random_state=0)
+    assert coreset.weights.sum() == pytest.approx(100.0)
+
+
+# ------------------------------------------------------------------------------------------------------- seeding
+
+
+@seedings
+def test_centres_are_different_rows_of_the_data(seeding: Seeding) -> None:
+    centers, indices = seeding(X, 50, random_state=0)
+    assert centers.shape == (50, 3)
+    assert indices.dtype == np.int64
+    np.testing.assert_array_equal(centers, X[indices])
+    assert len(np.unique(centers, axis=0)) == 50
+
+
+@seedings
+def test_centres_keep_the_type_of_the_data(seeding: Seeding) -> None:
+    assert seeding(X.astype(np.float32), 5)[0].dtype == np.float32
+
+
+@seedings
+def test_every_distinct_point_is_found(seeding: Seeding) -> None:
+    repeated = np.repeat(X[:20], 10, axis=0)
+    centers, _ = seeding(repeated, 20, random_state=0)
+    np.testing.assert_array_equal(np.unique(centers, axis=0), np.unique(X[:20], axis=0))
+
+
+@seedings
+def test_centres_differ_where_float32_cannot_tell_them_apart(seeding: Seeding) -> None:
+    integers = np.append(np.arange(10), 10**12)[:, None]
+    _, indices = seeding(integers, 11, random_state=0)
+    np.testing.assert_array_equal(np.sort(indices), np.arange(11))
+
+
+def second_centres(seeding: Seeding, rows: np.ndarray, weights: np.ndarray, **options: Any) -> np.ndarray:
+    """How often each row is the second centre after row 0."""
+    options = {"sample_weight": weights, "n_threads": 1, **options}
+    draws = [seeding(rows, 2, random_state=i, **options)[1] for i in range(400)]
+    return np.bincount([second for first, second in draws if first == 0], minlength=len(rows))
+
+
+@pytest.mark.parametrize(
+    ("seeding", "options"), [(kmeans_plus_plus, {}), (afkmc2, {"chain_length": 40})], ids=["k-means++", "afkmc2"]
+)
+def test_the_second_centre_is_drawn_by_weight_and_squared_distance(seeding: Seeding, options: Any) -> None:
+    rows = np.array([[0.0], [1.0], [2.0], [4.0]])
+    weights = np.array([100.0, 4.0, 2.0, 0.5])
+    counts = second_centres(seeding, rows, weights, **options)
+    expected = weights * rows[:, 0] ** 2
+    assert counts[0] == 0
+    assert chisquare(counts[1:], counts.sum() * expected[1:] / expected.sum()).pvalue > 1e-3
+
+
+@seedings
+def test_the_first_centre_is_drawn_by_weight(seeding: Seeding) -> None:
+    weights = np.array([8.0, 4.0, 2.0, 2.0])
+    options = {"sample_weight": weights, "n_threads": 1}
+    firsts = [int(seeding(X[:4], 1, random_state=i, **options)[1][0]) for i in range(320)]
+    assert chisquare(np.bincount(firsts, minlength=4), 320 * weights / 16).pvalue > 1e-3
+
+
+# -------------------------------------------------------------------------------------------- what they all share
+
+
+def chosen(result: Any) -> np.ndarray:
+    return result.indices if isinstance(result, Coreset) else result[1]
+
+
+@blocks
+def test_the_seed_decides(block: Any) -> None:
+    first, again, other = (chosen(block(X, 20, random_state=seed)) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(first, again)
+    assert not np.array_equal(first, other)
+
+
+@blocks
+def test_a_random_state_moves_on(block: Any) -> None:
+    state = np.random.RandomState(0)
+    first, second = (chosen(block(X, 20, random_state=state)) for _ in range(2))
+    assert not np.array_equal(first, second)
+
+
+@blocks
+def test_the_number_of_threads_changes_nothing(block: Any) -> None:
+    one, three = (chosen(block(X, 20, random_state=0, n_threads=n)) for n in (1, 3))
+    np.testing.assert_array_equal(one, three)
+
+
+@blocks
+def test_rows_of_weight_zero_are_never_drawn(block: Any) -> None:
+    weights = np.zeros(500)
+    weights[100:140] = 1.0
+    for seed in range(5):
+        drawn = chosen(block(X, 30, sample_weight=weights, random_state=seed))
+        assert drawn.min() >= 100
+        assert drawn.max() < 140
+
+
+@blocks
+@pytest.mark.parametrize("number", [0, -3, 2.5, "5"])
+def test_numbers_are_checked(block: Any, number: Any) -> None:
+    name = "size" if block is lightweight_coreset else "n_clusters"
+    with pytest.raises(ValueError, match=f"{name}={number!r} is not valid: give an integer of at least 1"):
+        block(X, number)
+
+
+@blocks
+def test_the_data_is_checked(block: Any) -> None:
+    data = X.copy()
+    data[3, 1] = np.nan
+    with pytest.raises(ValueError, match="X contains NaN: the first in row 3, feature 1"):
+        block(data, 5)
+    with pytest.raises(ValueError, match="X is a sparse matrix, and sparse input is not supported"):
+        block(sparse.csr_array(X), 5)
+
+
+@blocks
+def test_weights_are_checked(block: Any) -> None:
+    with pytest.raises(ValueError, match=r"sample_weight\[0\]=-1.0 is not valid"):
+        block(X, 5, sample_weight=np.full(500, -1.0))
+    with pytest.raises(ValueError, match=r"sample_weight has shape \(4,\), but X has 500 rows"):
+        block(X, 5, sample_weight=np.ones(4))
+
+
+@seedings
+def test_more_centres_than_distinct_points(seeding: Seeding) -> None:
+    with pytest.raises(ValueError, match=r"X has 2 distinct .* n_clusters=3\. Ask for at most 2"):
+        seeding(np.repeat(X[:2], 10, axis=0), 3)
+
+
+@pytest.mark.parametrize("length", [0, 1.5])
+def test_chain_length_is_checked(length: Any) -> None:
+    with pytest.raises(ValueError, match=f"chain_length={length} is not valid"):
+        afkmc2(X, 3, chain_length=length)
+
+
+# -------------------------------------------------------------------------------------------- quantization error
+
+
+@pytest.mark.parametrize(("dtype", "rel"), [(np.float64, 1e-12), (np.float32, 1e-5), (np.uint8, 1e-5)])
+def test_quantization_error_is_the_sum_of_squared_distances(dtype: Any, rel: float) -> None:
+    rows = X.astype(dtype)
+    expected = cdist(rows.astype(np.float64), X[:7], "sqeuclidean").min(axis=1).sum()
+    assert quantization_error(rows, X[:7]) == pytest.approx(expected, rel=rel)
+
+
+def test_quantization_error_takes_weights() -> None:
+    expected = WEIGHTS @ cdist(X, X[:7], "sqeuclidean").min(axis=1)
+    assert quantization_error(X, X[:7], WEIGHTS) == pytest.approx(expected, rel=1e-12)
+
+
+def test_quantization_error_of_the_points_themselves_is_zero() -> None:
+    assert quantization_error(X, X) == 0.0
+
+
+def test_quantization_error_does_not_depend_on_an_offset() -> None:
+    shifted = (X + 1e6).astype(np.float32)
+    exact = cdist(shifted.astype(np.float64), shifted[:7].astype(np.float64), "sqeuclidean").min(axis=1).sum()
+    assert quantization_error(shifted, shifted[:7]) == pytest.approx(exact, rel=1e-5)
+
+
+def test_quantization_error_with_centres_far_from_the_data() -> None:
+    rows = X.astype(np.float32)
+    far = np.full((1, 3), 1e25)
+    assert quantization_error(rows, far) == pytest.approx(500 * 3 * 1e50, rel=1e-5)
+
+
+def test_quantization_error_checks_its_centres() -> None:
+    with pytest.raises(ValueError, match="centers has 2 features, but X has 3 features"):
+        quantization_error(X, X[:, :2])
+    with pytest.raises(ValueError, match="centers contains NaN"):
+        quantization_error(X, np.full((2, 3), np.nan))
+    with pytest.raises(ValueError, match="centers is a sparse matrix"):
+        quantization_error(X, sparse.csr_array(X))
+
+
+def test_quantization_error_names_centres_of_one_dimension() -> None:
+    with pytest.raises(ValueError, match="centers"):
+        quantization_error(X, X[0])
