@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from .distances import block_distances, local_columns, local_rows, squared_distance
-from .exact_sums import add_moments, round_to_quantum
+from .exact_sums import add_moments, add_point
 from .jit import kernel
 from .selection import smallest_keys
 
@@ -183,7 +183,7 @@ def add_block(
         scale = weight / totals[j]
         for k in range(near.shape[0]):
             slot = slots[k, j]
-            cluster = candidates[cell, slot] if slot >= 0 else np.int32(-1 - slot)
+            cluster = int(candidates[cell, slot]) if slot >= 0 else int(-1 - slot)
             if k == 0 and winners[point, 0] != cluster:
                 moved += 1
             winners[point, k] = cluster
@@ -197,10 +197,7 @@ def add_block(
                 for d in range(points.shape[1]):
                     sums[slot, d] += factor * (points[point, d] - means[cell, d])
             else:
-                masses[cluster] += round_to_quantum(part, mass_magic)
-                for d in range(points.shape[1]):
-                    value = part * (np.float64(points[point, d]) - np.float64(means[cluster, d]))
-                    shifts[cluster, d] += round_to_quantum(value, shift_magic[magic_row[cluster], d])
+                add_point(shifts, masses, cluster, points, point, means, part, shift_magic, magic_row, mass_magic)
     facts[0] += bound
     facts[1] += scatter
     facts[2] += error
@@ -224,8 +221,9 @@ def hand_over(
     for i in range(centres.shape[0]):
         if sum_masses[i] > 0.0:
             cluster = candidates[cell, i]
-            add_moments(shifts, cluster, sums, i, sum_masses[i], centres, shift_magic, magic_row)
-            masses[cluster] += round_to_quantum(sum_masses[i], mass_magic)
+            add_moments(
+                shifts, masses, cluster, sums, i, sum_masses[i], centres, shift_magic, magic_row, mass_magic
+            )
             sum_masses[i] = 0.0
 
 

@@ -4,6 +4,9 @@ Adding floats is not associative, so a sum over threads would depend on how many
 first rounded to a multiple of a *quantum* q, chosen so large that no partial sum can reach 2^53 q: then every
 addition is exact in float64, and any order gives the same bits.  The rounding costs at most q/2 per term, about
 2^-53 of the largest sum possible: what float64 would have lost anyway.
+
+With m from `rounding_constant`, (x + m) - m rounds x.  Whole loops are compiled here, strictly: LLVM does not
+inline a strict function into one that may reorder, and a call for every number would cost more than the sum.
 """
 
 from __future__ import annotations
@@ -32,17 +35,9 @@ def rounding_constant(largest_sum: np.ndarray) -> np.ndarray:
 
 
 @strict_kernel
-def round_to_quantum(
-    value: float,
-    magic: float,
-) -> float:
-    """Round to a multiple of the quantum; not a kernel that may reorder, or this would be `value`."""
-    return (value + magic) - magic
-
-
-@strict_kernel
 def add_moments(
     totals: np.ndarray,
+    masses: np.ndarray,
     cluster: int,
     sums: np.ndarray,
     slot: int,
@@ -50,14 +45,17 @@ def add_moments(
     centres: np.ndarray,
     magic: np.ndarray,
     magic_row: np.ndarray,
+    mass_magic: float,
 ) -> None:
     """Move a local sum of points into a cluster's total, as a displacement from the cluster's mean.
 
-    totals[cluster] += sums[slot] - mass * centres[slot], each term rounded to the quantum; sums[slot] = 0.
+    totals[cluster] += sums[slot] - mass * centres[slot] and masses[cluster] += mass, each term rounded to the
+    quantum; sums[slot] = 0.
 
     Parameters
     ----------
     totals : (C, D) float64, IN/OUT
+    masses : (C,) float64, IN/OUT
     cluster : int, IN
     sums : (L, D) float, IN/OUT, weighted sums of points in local coordinates
     slot : int, IN
@@ -65,9 +63,42 @@ def add_moments(
     centres : (L, D) float, IN, the means in the same local coordinates
     magic : (k, D) float64, IN, from `rounding_constant`
     magic_row : (C,) int32, IN, the row of `magic` for each cluster
+    mass_magic : float64, IN, likewise for the masses
     """
     row = magic_row[cluster]
+    masses[cluster] += (mass + mass_magic) - mass_magic
     for d in range(totals.shape[1]):
         value = np.float64(sums[slot, d]) - mass * np.float64(centres[slot, d])
         totals[cluster, d] += (value + magic[row, d]) - magic[row, d]
         sums[slot, d] = 0
+
+
+@strict_kernel
+def add_point(
+    totals: np.ndarray,
+    masses: np.ndarray,
+    cluster: int,
+    points: np.ndarray,
+    point: int,
+    means: np.ndarray,
+    weight: float,
+    magic: np.ndarray,
+    magic_row: np.ndarray,
+    mass_magic: float,
+) -> None:
+    """Add one point to a cluster: totals += weight * (y - mu) and masses += weight, rounded to the quantum.
+
+    Parameters
+    ----------
+    totals : (C, D) float64, IN/OUT
+    masses : (C,) float64, IN/OUT
+    points : (N', D) float, IN
+    means : (C, D) float, IN
+    magic, magic_row : IN, as in `add_moments`
+    mass_magic : float64, IN
+    """
+    row = magic_row[cluster]
+    masses[cluster] += (weight + mass_magic) - mass_magic
+    for d in range(totals.shape[1]):
+        value = weight * (np.float64(points[point, d]) - np.float64(means[cluster, d]))
+        totals[cluster, d] += (value + magic[row, d]) - magic[row, d]

@@ -8,7 +8,7 @@ import numpy as np
 
 from .blocked import NEGLIGIBLE
 from .distances import squared_distance
-from .exact_sums import round_to_quantum
+from .exact_sums import add_point
 from .jit import kernel
 
 
@@ -184,8 +184,5 @@ def sum_points(
             part = weights[n] * shares[k] / total
             scatter += part * near[n, k]
             c = winners[n, k]
-            masses[c] += round_to_quantum(part, mass_magic)
-            for d in range(points.shape[1]):
-                value = part * (np.float64(points[n, d]) - np.float64(means[c, d]))
-                shifts[c, d] += round_to_quantum(value, shift_magic[magic_row[c], d])
+            add_point(shifts, masses, c, points, n, means, part, shift_magic, magic_row, mass_magic)
         facts[n, 1] = scatter
