@@ -8,7 +8,7 @@ from ..kernels.blocked import BLOCK, search_tasks
 from ..kernels.selection import key_indices, key_types
 from ..parallel import Workers
 from .cells import Neighbourhoods, cut_into_tasks, sort_by_cluster
-from .estep import Quanta
+from .estep import Quanta, scatter_of
 from .mstep import Statistics, initial_variance
 
 #: Points are put physically in order once this share of them has left its place.
@@ -88,6 +88,10 @@ class BlockedSearch:
             total_weight=self.total_weight,
             n_evaluations=int(facts[4]) + linked,
         )
+
+    def scatter(self, statistics: Statistics, means: np.ndarray) -> float:
+        """Scatter of the last E-step's responsibilities about other means."""
+        return scatter_of(self.points, self.weights, self.winners, statistics, means, self.workers)
 
     def _search(self, means: np.ndarray, precision: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
         n_clusters, n_features = means.shape

@@ -93,7 +93,7 @@ def variational_em(
         fit.n_evaluations += statistics.n_evaluations
         fit.bounds.append(lower_bound(statistics, log_scale))
 
-        fit.means, variance = m_step(statistics, variance_floor)
+        fit.means, variance = m_step(statistics, variance_floor, search.scatter)
         fit.variance, fit.masses = variance, statistics.masses
 
         change = relative_change(fit.bounds)

@@ -7,6 +7,8 @@ from typing import Protocol
 import numpy as np
 
 from ..kernels.exact_sums import rounding_constant
+from ..kernels.scatter import scatter_about
+from ..parallel import Workers
 from .mstep import Statistics
 
 
@@ -31,6 +33,30 @@ class Search(Protocol):
         With no variance known yet, it is estimated from the winners found.
         """
         ...
+
+    def scatter(self, statistics: Statistics, means: np.ndarray) -> float:
+        """sum_n sum_c gamma s_c ||y - mu_c||^2 about other means (C, D), with an E-step's responsibilities."""
+        ...
+
+
+def scatter_of(
+    points: np.ndarray,
+    weights: np.ndarray,
+    winners: np.ndarray,
+    statistics: Statistics,
+    means: np.ndarray,
+    workers: Workers,
+) -> float:
+    """`Search.scatter` by a pass over all points."""
+    out = np.empty(len(points))
+
+    def work(_thread: int, first: int, last: int) -> None:
+        scatter_about(
+            first, last, points, weights, winners, statistics.means, 0.5 / statistics.variance, means, out
+        )
+
+    workers.run(work, len(points))
+    return float(out.sum())
 
 
 class Quanta:

@@ -127,8 +127,19 @@ def moments(
             f"{rows.name} holds values so large that their squares overflow float64: divide it by its largest "
             f"absolute value first."
         )
-    if variance < SMALLEST_SQUARE and any((rows.block(i) != mean).any() for i in range(rows.n_blocks)):
+    if variance < SMALLEST_SQUARE and _varies(rows, weights):
         raise ValueError(
             f"{rows.name} varies so little that its squares underflow float64: multiply it by a large number."
         )
     return Moments(total, mean, deviations, variance)
+
+
+def _varies(rows: ArrayRows, weights: np.ndarray | None) -> bool:
+    """Whether any two rows that count differ."""
+    one = rows.array[0 if weights is None else int(np.argmax(weights > 0))]
+    for i in range(rows.n_blocks):
+        a, b = rows.bounds(i)
+        block = rows.array[a:b] if weights is None else rows.array[a:b][weights[a:b] > 0]
+        if (block != one).any():
+            return True
+    return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,7 +42,13 @@ class Statistics:
     n_evaluations: int
 
 
-def m_step(statistics: Statistics, variance_floor: float) -> tuple[np.ndarray, float]:
+#: Where less than this share of the old scatter is left, the difference is taken anew instead of by cancellation.
+CANCELLED = 0.01
+
+
+def m_step(
+    statistics: Statistics, variance_floor: float, scatter: Callable[[Statistics, np.ndarray], float]
+) -> tuple[np.ndarray, float]:
     """New means and variance.
 
     mu_new = mu + shift / R, and D (sum gamma) sigma^2_new = scatter - sum_c R_c ||mu_new - mu||^2, which is
@@ -51,6 +58,9 @@ def m_step(statistics: Statistics, variance_floor: float) -> tuple[np.ndarray, f
     ----------
     statistics : Statistics
     variance_floor : float
+    scatter : callable
+        scatter(statistics, means): the second pass.  Needed where means moved so far that little is left of the
+        scatter, and rounding would be what remains.
 
     Returns
     -------
@@ -59,10 +69,11 @@ def m_step(statistics: Statistics, variance_floor: float) -> tuple[np.ndarray, f
     """
     masses = statistics.masses
     moves = statistics.shifts / np.where(masses > 0, masses, 1.0)[:, None]
-    moved = float(np.dot(masses, np.einsum("cd,cd->c", moves, moves)))
-    n_features = moves.shape[1]
-    variance = (statistics.scatter - moved) / (n_features * statistics.total_weight)
-    return statistics.means + moves, max(variance, variance_floor)
+    means = statistics.means + moves
+    remaining = statistics.scatter - float(np.dot(masses, np.einsum("cd,cd->c", moves, moves)))
+    if remaining < CANCELLED * statistics.scatter:
+        remaining = scatter(statistics, means)
+    return means, max(remaining / (moves.shape[1] * statistics.total_weight), variance_floor)
 
 
 def initial_variance(error: float, total_weight: float, n_features: int, variance_floor: float) -> float:

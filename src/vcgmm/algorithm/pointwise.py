@@ -7,7 +7,7 @@ import numpy as np
 from ..kernels.pointwise import search_points, sum_points, update_neighbors
 from ..parallel import Workers
 from .cells import sort_by_cluster
-from .estep import Quanta
+from .estep import Quanta, scatter_of
 from .mstep import Statistics, initial_variance
 from .random import distinct_clusters, generator, random_clusters
 
@@ -98,6 +98,10 @@ class PointwiseSearch:
 
     def _error(self) -> float:
         return float(np.dot(self.weights, self.near[:, 0].astype(np.float64)))
+
+    def scatter(self, statistics: Statistics, means: np.ndarray) -> float:
+        """Scatter of the last E-step's responsibilities about other means."""
+        return scatter_of(self.points, self.weights, self.winners, statistics, means, self.workers)
 
     def _search(self, means: np.ndarray) -> int:
         n_points, n_winners = self.winners.shape

@@ -21,14 +21,15 @@ def distinct_clusters(n_rows: int, size: int, n_clusters: int, rng: np.random.Ge
         out = np.empty((n_rows, size), np.int32)
         step = max(1, (1 << 20) // n_clusters)
         for first in range(0, n_rows, step):
-            rows = np.tile(np.arange(n_clusters, dtype=np.int32), (min(step, n_rows - first), 1))
-            out[first : first + step] = rng.permuted(rows, axis=1)[:, :size]
+            all_of_them = np.tile(np.arange(n_clusters, dtype=np.int32), (min(step, n_rows - first), 1))
+            out[first : first + step] = rng.permuted(all_of_them, axis=1)[:, :size]
         return out
     out = random_clusters((n_rows, size), n_clusters, rng)
-    again = np.arange(n_rows)
-    while True:  # redraw rows that hold a cluster twice
-        ordered = np.sort(out[again], axis=1)
-        again = again[(ordered[:, 1:] == ordered[:, :-1]).any(axis=1)]
-        if not len(again):
-            return out
-        out[again] = random_clusters((len(again), size), n_clusters, rng)
+    rows: np.ndarray = np.arange(n_rows)
+    while len(rows):  # what a row holds already is drawn again
+        order = np.argsort(out[rows], axis=1, kind="stable")
+        ordered = np.take_along_axis(out[rows], order, axis=1)
+        row, place = np.nonzero(ordered[:, 1:] == ordered[:, :-1])
+        out[rows[row], order[row, place + 1]] = random_clusters((len(row), 1), n_clusters, rng)[:, 0]
+        rows = rows[np.unique(row)]
+    return out

@@ -168,6 +168,7 @@ class Cells:
         """One cell would keep one thread busy: it clusters a sample alone, then all threads assign the rest."""
         n = min(len(self.points), COARSE_SAMPLE * n_cells)
         sample = ((np.arange(n) + self.rng.random(n)) * (len(self.points) / n)).astype(np.int64)
+        sample = np.minimum(sample, len(self.points) - 1)
         bounds = np.array([0, n])
         seeds, _, _ = self._seed(sample, bounds, np.array([n_cells]))
         seeds = seeds[seeds >= 0]

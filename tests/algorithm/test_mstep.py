@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vcgmm.algorithm import reference
+from vcgmm.algorithm.bound import lower_bound
+from vcgmm.algorithm.mstep import Statistics, initial_variance, m_step
+
+
+def random_problem(seed: int, n: int = 30, n_clusters: int = 5, D: int = 2) -> tuple[np.ndarray, ...]:
+    """Points, weights, means and winners."""
+    rng = np.random.default_rng(seed)
+    winners = np.array([rng.permutation(n_clusters)[:3] for _ in range(n)])
+    return rng.normal(size=(n, D)), rng.uniform(0.1, 5.0, n), rng.normal(size=(n_clusters, D)), winners
+
+
+def statistics_of(
+    Y: np.ndarray, gamma: np.ndarray, mu: np.ndarray, s: np.ndarray, sigma2: float = 1.0
+) -> Statistics:
+    """The sums of an E-step with responsibilities s (N', C), straight from their definitions."""
+    part = gamma[:, None] * s
+    joint = np.where(s > 0, -reference.squared_distances(Y, mu) / (2 * sigma2), -np.inf)
+    return Statistics(
+        means=mu,
+        variance=sigma2,
+        shifts=np.array([(part[:, [c]] * (Y - mu[c])).sum(axis=0) for c in range(len(mu))]),
+        masses=part.sum(axis=0),
+        scatter=float((part * reference.squared_distances(Y, mu)).sum()),
+        log_sum=float((gamma * np.logaddexp.reduce(joint, axis=1)).sum()),
+        total_weight=float(gamma.sum()),
+        n_evaluations=0,
+    )
+
+
+def not_needed(_statistics: Statistics, _means: np.ndarray) -> float:
+    """A second pass that nobody should ask for."""
+    pytest.fail("the scatter did not cancel, so one pass is enough")
+
+
+# ---------------------------------------------------------------------------------------------------------- M-step
+
+
+@given(st.integers(0, 10_000), st.sampled_from([0.01, 0.5, 20.0]))
+def test_one_pass_gives_the_means_and_variance_of_two(seed: int, sigma2: float) -> None:
+    Y, gamma, mu, K = random_problem(seed)
+    s = reference.responsibilities(Y, mu, sigma2, K)
+    means, variance = m_step(statistics_of(Y, gamma, mu, s), 0.0, not_needed)
+    expected_means, expected_variance = reference.m_step(Y, gamma, s, mu)
+    np.testing.assert_allclose(means, expected_means, rtol=1e-9, atol=1e-12)
+    assert variance == pytest.approx(expected_variance, rel=1e-9)
+
+
+def test_where_the_scatter_cancels_it_is_taken_anew() -> None:
+    Y, gamma, mu, _ = random_problem(3)
+    far = statistics_of(Y, gamma, mu + 1e4, np.eye(5)[np.arange(len(Y)) % 5])
+    asked: list[np.ndarray] = []
+
+    def again(_statistics: Statistics, means: np.ndarray) -> float:
+        asked.append(means)
+        return 12.0
+
+    means, variance = m_step(far, 0.0, again)
+    np.testing.assert_array_equal(asked, [means])
+    assert variance == pytest.approx(12.0 / (2 * gamma.sum()))
+
+
+def test_a_cluster_without_weight_keeps_its_place() -> None:
+    Y, gamma, mu, _ = random_problem(0)
+    s = np.zeros((len(Y), 5))
+    s[:, 1] = 1.0
+    means, variance = m_step(statistics_of(Y, gamma, mu, s), 0.0, not_needed)
+    np.testing.assert_array_equal(means[[0, 2, 3, 4]], mu[[0, 2, 3, 4]])
+    np.testing.assert_allclose(means[1], np.average(Y, axis=0, weights=gamma))
+    assert np.isfinite(variance)
+
+
+def test_the_variance_does_not_fall_below_its_floor() -> None:
+    Y = np.zeros((4, 2))
+    means, variance = m_step(statistics_of(Y, np.ones(4), np.zeros((1, 2)), np.ones((4, 1))), 1e-6, lambda *_: 0.0)
+    assert variance == 1e-6
+    assert not means.any()
+
+
+def test_the_first_variance_is_the_mean_squared_distance_to_the_nearest_winner() -> None:
+    Y, gamma, mu, K = random_problem(1)
+    expected = reference.initial_variance(Y, gamma, mu, K)
+    assert initial_variance(expected * 2 * gamma.sum(), gamma.sum(), 2, 0.0) == pytest.approx(expected)
+    assert initial_variance(0.0, 5.0, 2, 1e-9) == 1e-9
+
+
+# ----------------------------------------------------------------------------------------------------------- bound
+
+
+@given(st.integers(0, 10_000), st.sampled_from([0.05, 0.5, 20.0]))
+def test_the_bound_is_the_objective_with_entropy_at_its_optimum(seed: int, sigma2: float) -> None:
+    Y, gamma, mu, K = random_problem(seed)
+    s = reference.responsibilities(Y, mu, sigma2, K)
+    bound = lower_bound(statistics_of(Y, gamma, mu, s, sigma2))
+    assert bound == pytest.approx(reference.bound_with_entropy(Y, gamma, mu, sigma2, K, s), rel=1e-9)
+    assert bound == pytest.approx(reference.bound(Y, gamma, mu, sigma2, K), rel=1e-9)
+
+
+@given(st.integers(0, 10_000))
+def test_other_responsibilities_give_a_lower_objective(seed: int) -> None:
+    Y, gamma, mu, K = random_problem(seed)
+    other = reference.responsibilities(Y, mu, 3.0, K)
+    assert reference.bound_with_entropy(Y, gamma, mu, 0.5, K, other) < reference.bound(Y, gamma, mu, 0.5, K)
+
+
+def test_the_bound_lies_below_the_likelihood() -> None:
+    Y, gamma, mu, K = random_problem(2)
+    everything = np.tile(np.arange(5), (len(Y), 1))
+    likelihood = reference.log_likelihood(Y, gamma, mu, 0.5)
+    assert reference.bound(Y, gamma, mu, 0.5, K) < likelihood
+    assert reference.bound(Y, gamma, mu, 0.5, everything) == pytest.approx(likelihood)
+
+
+def test_the_bound_is_told_in_data_coordinates() -> None:
+    Y, gamma, mu, K = random_problem(3)
+    scale = 8.0
+    s = reference.responsibilities(Y, mu, 0.5, K)
+    local = statistics_of(scale * Y, gamma, scale * mu, s, 0.5 * scale**2)
+    told = lower_bound(local, np.log(scale))
+    assert told == pytest.approx(reference.bound(Y, gamma, mu, 0.5, K), rel=1e-9)

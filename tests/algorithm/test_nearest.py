@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import logsumexp
+
+from vcgmm.algorithm import reference
+from vcgmm.algorithm.nearest import Centres, k_nearest, nearest
+from vcgmm.parallel import Workers
+
+
+@pytest.fixture
+def points() -> np.ndarray:
+    return np.random.default_rng(0).normal(size=(700, 3)).astype(np.float32)
+
+
+def test_labels_do_not_depend_on_the_number_of_threads(points: np.ndarray) -> None:
+    found = []
+    for n_threads in (1, 2, 3):
+        with Workers(n_threads) as workers:
+            found.append(nearest(points, points[:50].astype(np.float64), workers))
+    for ids, distances in found[1:]:
+        np.testing.assert_array_equal(ids, found[0][0])
+        np.testing.assert_array_equal(distances, found[0][1])
+    true = ((points[:, None] - points[None, :50]) ** 2).sum(axis=2)
+    np.testing.assert_allclose(found[0][1], true.min(axis=1), rtol=1e-5)
+    np.testing.assert_array_equal(found[0][0][:50], np.arange(50))
+
+
+def test_centres_serve_every_kind_of_search(points: np.ndarray) -> None:
+    ready = Centres(points[:20], np.dtype(np.float64))
+    some = points[:40].astype(np.float64)
+    true = reference.squared_distances(some, points[:20].astype(np.float64))
+    ids, distances = np.empty((40, 3), np.int32), np.empty((40, 3))
+    ready.k_nearest_of(some, ids, distances)
+    np.testing.assert_allclose(distances, np.sort(true, axis=1)[:, :3], atol=1e-12)
+    out = np.empty(40)
+    ready.log_sum_of(some, 0.7, out)
+    np.testing.assert_allclose(out, logsumexp(-0.7 * true, axis=1), atol=1e-12)
+
+
+def test_the_k_nearest_come_nearest_first(points: np.ndarray, workers: Workers) -> None:
+    ids = k_nearest(points, points[:20].astype(np.float64), 4, workers)
+    true = ((points[:, None].astype(np.float64) - points[None, :20].astype(np.float64)) ** 2).sum(axis=2)
+    np.testing.assert_array_equal(ids, np.argsort(true, axis=1)[:, :4])

@@ -1,0 +1,27 @@
+"""What all tests share: how Hypothesis runs, and threads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numba
+import pytest
+from hypothesis import HealthCheck, settings
+
+from vcgmm.parallel import Workers
+
+# The same examples every time; fewer of them where the kernels run as plain Python.
+settings.register_profile(
+    "steady",
+    derandomize=True,
+    deadline=None,
+    max_examples=20 if numba.config.DISABLE_JIT else 40,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("steady")
+
+
+@pytest.fixture
+def workers() -> Iterator[Workers]:
+    with Workers(2) as threads:
+        yield threads

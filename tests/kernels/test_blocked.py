@@ -1,0 +1,234 @@
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vcgmm.algorithm import reference
+from vcgmm.algorithm.cells import sort_by_cluster
+from vcgmm.algorithm.estep import Quanta
+from vcgmm.kernels.blocked import BLOCK, BLOCKS_PER_FLUSH, TRANSPOSED, search_tasks, truncated_posterior
+from vcgmm.kernels.selection import key_indices, key_types
+
+pytestmark = pytest.mark.interpreted
+
+
+@dataclass
+class Problem:
+    Y: np.ndarray
+    gamma: np.ndarray
+    mu: np.ndarray
+    K: np.ndarray  # old winners; the first says which cluster's candidates a point searches
+    candidates: np.ndarray
+
+
+def problem(
+    seed: int,
+    truncation: int,
+    n_candidates: int,
+    dtype: type = np.float64,
+    n: int = 80,
+    n_clusters: int = 10,
+    D: int = 3,
+) -> Problem:
+    """Random points, means and winners; every cluster's candidates are itself and random others."""
+    rng = np.random.default_rng(seed)
+    others = np.array([rng.permutation(np.delete(np.arange(n_clusters), c)) for c in range(n_clusters)])
+    return Problem(
+        Y=rng.normal(size=(n, D)).astype(dtype),
+        gamma=rng.uniform(0.5, 3.0, n),
+        mu=rng.normal(size=(n_clusters, D)).astype(dtype),
+        K=np.array([rng.permutation(n_clusters)[:truncation] for _ in range(n)], np.int32),
+        candidates=np.hstack([np.arange(n_clusters)[:, None], others[:, : n_candidates - 1]]).astype(np.int32),
+    )
+
+
+@dataclass
+class Found:
+    winners: np.ndarray
+    shifts: np.ndarray
+    masses: np.ndarray
+    facts: np.ndarray  # summed over tasks: log sum, scatter, error of the nearest, moved, evaluations
+
+
+def search(p: Problem, sigma2: float | None, cuts: tuple[int, ...] = (), points_per_task: int = 1 << 30) -> Found:
+    """One pass over all points: `cuts` part the tasks into calls with sums of their own, as threads would."""
+    n_clusters, n_features = p.mu.shape
+    order, start = sort_by_cluster(p.K[:, 0], n_clusters)
+    task_start = [low for c in range(n_clusters) for low in range(start[c], start[c + 1], points_per_task)]
+    task_cell = p.K[order[task_start], 0]
+    n_candidates = p.candidates.shape[1]
+    key_float, key_int = key_types(p.Y.dtype, n_candidates)
+    shift_magic, magic_row, mass_magic = Quanta(p.Y, p.gamma).magic_numbers(p.mu)
+    winners, facts = p.K.copy(), np.zeros((len(task_cell), 5))
+    limits = [0, *cuts, len(task_cell)]
+    shifts, masses = np.zeros((len(limits), n_clusters, n_features)), np.zeros((len(limits), n_clusters))
+    for i, (first, last) in enumerate(itertools.pairwise(limits)):
+        search_tasks(
+            first, last, task_cell, np.array([*task_start, len(p.Y)]), p.Y, p.gamma, order, p.candidates, p.mu,
+            winners, -1.0 if sigma2 is None else 0.5 / sigma2, key_indices(n_candidates, key_int),
+            np.empty(BLOCK, key_float), shift_magic, magic_row, mass_magic, shifts[i], masses[i], facts,
+        )  # fmt: skip
+    return Found(winners, shifts.sum(axis=0), masses.sum(axis=0), facts.sum(axis=0))
+
+
+def best_known(p: Problem) -> np.ndarray:
+    """K(n) as it should become: the nearest of the candidates and the old winners."""
+    spaces = [np.union1d(p.candidates[k[0]], k[k >= 0]) for k in p.K]
+    return np.array(
+        [reference.nearest_of(y, p.mu, space, p.K.shape[1]) for y, space in zip(p.Y, spaces, strict=True)]
+    )
+
+
+def bound_of(p: Problem, sigma2: float, found: Found) -> float:
+    n_clusters, n_features = p.mu.shape
+    normaliser = np.log(n_clusters) + 0.5 * n_features * np.log(2 * np.pi * sigma2)
+    return float(found.facts[0] - p.gamma.sum() * normaliser)
+
+
+def assert_sums(p: Problem, sigma2: float, found: Found, rtol: float) -> None:
+    """Masses, new means and new variance are those of the reference's M-step for the winners found."""
+    s = reference.responsibilities(p.Y.astype(np.float64), p.mu.astype(np.float64), sigma2, found.winners)
+    np.testing.assert_allclose(found.masses, (p.gamma[:, None] * s).sum(axis=0), rtol=rtol, atol=rtol)
+    means, variance = reference.m_step(p.Y.astype(np.float64), p.gamma, s, p.mu)
+    moves = found.shifts / np.where(found.masses > 0, found.masses, 1.0)[:, None]
+    heavy = found.masses > 1e-3 * p.gamma.sum()
+    np.testing.assert_allclose((p.mu + moves)[heavy], means[heavy], atol=rtol * np.abs(means).max())
+    moved = (found.masses * (moves**2).sum(axis=1)).sum()
+    new = (found.facts[1] - moved) / (p.mu.shape[1] * p.gamma.sum())
+    assert new == pytest.approx(variance, rel=rtol)
+
+
+# -------------------------------------------------------------------------------------------------- all candidates
+
+
+@pytest.mark.parametrize("truncation", [1, 4, 10])
+def test_with_all_clusters_as_candidates_a_search_is_exact(truncation: int) -> None:
+    p = problem(truncation, truncation, n_candidates=10)
+    sigma2 = 0.6
+    found = search(p, sigma2)
+    np.testing.assert_array_equal(found.winners, best_known(p))
+    assert_sums(p, sigma2, found, 1e-6)
+    assert bound_of(p, sigma2, found) == pytest.approx(reference.bound(p.Y, p.gamma, p.mu, sigma2, found.winners))
+    assert found.facts[2] == pytest.approx(reference.quantization_error(p.Y, p.gamma, p.mu))
+    assert found.facts[3] == np.count_nonzero(found.winners[:, 0] != p.K[:, 0])
+    assert found.facts[4] == 80 * 10
+
+
+@pytest.mark.parametrize(("n_candidates", "offset"), [(10, 0.0), (10, 1000.0), (270, 0.0)])
+def test_float32_is_exact_up_to_rounding(n_candidates: int, offset: float) -> None:
+    p = problem(1, 3, n_candidates, np.float32, n=40, n_clusters=n_candidates)
+    p.Y += np.float32(offset)
+    p.mu += np.float32(offset)
+    found = search(p, 0.5)
+    distances = reference.squared_distances(p.Y.astype(np.float64), p.mu.astype(np.float64))
+    true = np.sort(distances, axis=1)[:, :3]
+    np.testing.assert_allclose(
+        np.take_along_axis(distances, found.winners.astype(np.int64), axis=1), true, rtol=1e-4, atol=1e-6
+    )
+    assert_sums(p, 0.5, found, 1e-4)
+
+
+def test_rows_wider_than_what_is_transposed_are_searched_alike() -> None:
+    p = problem(8, 2, n_candidates=4, n=12, n_clusters=4, D=TRANSPOSED + 2)
+    found = search(p, 20.0)
+    np.testing.assert_array_equal(found.winners, best_known(p))
+    assert_sums(p, 20.0, found, 1e-6)
+
+
+def test_near_ties_that_the_keys_cannot_tell_apart_come_out_in_order() -> None:
+    p = problem(0, 2, n_candidates=40, dtype=np.float32, n=4, n_clusters=40, D=1)
+    p.mu[:] = 10
+    p.mu[:2, 0] = [1 + 2.0**-19, -1]
+    p.Y[:] = 0
+    p.K[:] = [0, -1]
+    np.testing.assert_array_equal(search(p, 0.5).winners, [[1, 0]] * 4)
+
+
+def test_winners_not_known_yet_are_found() -> None:
+    p = problem(2, 4, n_candidates=10)
+    known = search(p, 0.5)
+    p.K[:, 1:] = -1
+    np.testing.assert_array_equal(search(p, 0.5).winners, known.winners)
+
+
+def test_the_nearest_takes_all_where_the_precision_is_negative() -> None:
+    p = problem(3, 3, n_candidates=10)
+    found = search(p, None)
+    nearest = reference.squared_distances(p.Y, p.mu).argmin(axis=1)
+    np.testing.assert_allclose(found.masses, np.bincount(nearest, p.gamma, 10), rtol=1e-12)
+    assert found.facts[1] == pytest.approx(reference.quantization_error(p.Y, p.gamma, p.mu))
+    np.testing.assert_array_equal(found.winners, best_known(p))
+
+
+# ------------------------------------------------------------------------------------------- short candidate lists
+
+
+@given(st.integers(0, 10_000), st.integers(1, 4), st.sampled_from([0.01, 0.3, 5.0]))
+def test_the_bound_cannot_fall(seed: int, truncation: int, sigma2: float) -> None:
+    p = problem(seed, truncation, n_candidates=4, n=25)
+    old = reference.bound(p.Y, p.gamma, p.mu, sigma2, p.K)
+    found = search(p, sigma2)
+    assert bound_of(p, sigma2, found) >= old - 1e-9 * abs(old)
+    assert bound_of(p, sigma2, found) == pytest.approx(reference.bound(p.Y, p.gamma, p.mu, sigma2, found.winners))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_old_winners_outside_the_list_give_way_only_to_nearer_candidates(seed: int) -> None:
+    p = problem(seed, 3, n_candidates=4)
+    found = search(p, 0.5)
+    np.testing.assert_array_equal(found.winners, best_known(p))
+    assert_sums(p, 0.5, found, 1e-6)
+
+
+def test_distances_to_winners_outside_the_list_are_counted() -> None:
+    p = problem(4, 3, n_candidates=4)
+    outside = sum(len(np.setdiff1d(k, p.candidates[k[0]])) for k in p.K)
+    assert search(p, 0.5).facts[4] == 80 * 4 + outside
+
+
+# ---------------------------------------------------------------------------------------------------------- blocks
+
+
+def test_long_tasks_hand_their_sums_over_in_between() -> None:
+    n = BLOCK * (BLOCKS_PER_FLUSH + 1) + 7
+    p = problem(5, 2, n_candidates=2, n=n, n_clusters=2, D=1)
+    p.K[:] = [0, 1]
+    assert_sums(p, 0.5, search(p, 0.5), 1e-6)
+
+
+@pytest.mark.parametrize("sigma2", [None, 0.5])
+def test_sums_do_not_depend_on_who_runs_which_task(sigma2: float | None) -> None:
+    p = problem(6, 3, n_candidates=4, dtype=np.float32)
+    alone = search(p, sigma2, points_per_task=5)
+    for cuts in ((3,), (1, 9, 14)):
+        shared = search(p, sigma2, cuts, points_per_task=5)
+        np.testing.assert_array_equal(shared.shifts, alone.shifts)
+        np.testing.assert_array_equal(shared.masses, alone.masses)
+        np.testing.assert_array_equal(shared.winners, alone.winners)
+        np.testing.assert_array_equal(shared.facts, alone.facts)
+
+
+@pytest.mark.parametrize("n_candidates", [4, 10])
+def test_sums_are_exact_multiples_of_a_quantum(n_candidates: int) -> None:
+    p = problem(7, 3, n_candidates, np.float32)
+    found = search(p, 0.5)
+    shift_magic, magic_row, mass_magic = Quanta(p.Y, p.gamma).magic_numbers(p.mu)
+    for sums, magic in ((found.shifts, shift_magic[magic_row]), (found.masses, mass_magic)):
+        quantum = magic / (1.5 * 2.0**52)
+        assert (sums / quantum % 1 == 0).all()
+
+
+def test_shares_are_relative_to_the_nearest() -> None:
+    near = np.array([[0.5, 2.0], [1.5, 2.0]])
+    shares, totals = np.empty((2, 2)), np.empty(2)
+    truncated_posterior(2, near, 0.7, shares, totals)
+    np.testing.assert_allclose(shares, [[1.0, 1.0], [np.exp(-0.7), 1.0]])
+    np.testing.assert_allclose(totals, shares.sum(axis=0))
+    truncated_posterior(2, near, -1.0, shares, totals)
+    assert shares.tolist() == [[1.0, 1.0], [0.0, 0.0]]
+    assert totals.tolist() == [1.0, 1.0]

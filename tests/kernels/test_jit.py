@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import numba
+import numpy as np
+import pytest
+
+from vcgmm.kernels.exact_sums import add_moments, add_point, rounding_constant
+from vcgmm.kernels.moments import weighted_sum
+
+pytestmark = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="is about compiled code")
+
+MAGIC, ROW = rounding_constant(np.full((1, 4), 1e3)), np.zeros(1, np.int32)
+MASS_MAGIC = float(rounding_constant(np.array(1e3)))
+
+
+def compiled_like(kernel, function):
+    """Compile `function` afresh, with the options of an existing kernel and without its cache."""
+    options = {name: value for name, value in kernel.targetoptions.items() if name != "nopython"}
+    return numba.njit(**options)(function)
+
+
+def assert_multiples_of_the_quantum(*sums: np.ndarray) -> None:
+    for values in sums:
+        assert (values != 0).any()
+        assert (values * 2.0**40 % 1 == 0).all()
+
+
+def test_points_are_added_strictly_inside_a_fast_kernel() -> None:
+    add_strictly = compiled_like(add_point, add_point.py_func)
+
+    def add_all(totals, masses, points, means, magic, row, mass_magic):
+        for i in range(points.shape[0]):
+            add_strictly(totals, masses, 0, points, i, means, 0.3, magic, row, mass_magic)
+
+    totals, masses = np.zeros((1, 4)), np.zeros(1)
+    points, means = np.random.default_rng(0).random((50, 4)), np.zeros((1, 4))
+    compiled_like(weighted_sum, add_all)(totals, masses, points, means, MAGIC, ROW, MASS_MAGIC)
+    assert_multiples_of_the_quantum(totals, masses)
+
+
+def test_local_sums_are_added_strictly_inside_a_fast_kernel() -> None:
+    add_strictly = compiled_like(add_moments, add_moments.py_func)
+
+    def add_all(totals, masses, sums, centres, magic, row, mass_magic):
+        for slot in range(sums.shape[0]):
+            add_strictly(totals, masses, 0, sums, slot, 0.3, centres, magic, row, mass_magic)
+
+    totals, masses = np.zeros((1, 4)), np.zeros(1)
+    sums, centres = np.random.default_rng(1).random((2, 50, 4))
+    compiled_like(weighted_sum, add_all)(totals, masses, sums, centres, MAGIC, ROW, MASS_MAGIC)
+    assert_multiples_of_the_quantum(totals, masses)

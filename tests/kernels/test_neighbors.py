@@ -1,0 +1,195 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vcgmm.algorithm import reference
+from vcgmm.kernels.neighbors import fill_pool, join_neighbourhoods, link_groups, threshold_of
+
+pytestmark = pytest.mark.interpreted
+
+
+def link(
+    means: np.ndarray,
+    n_neighbors: int,
+    n_nearest: int,
+    n_groups: int = 1,
+    pool_size: int | None = None,
+    near_groups: np.ndarray | None = None,
+    known: np.ndarray | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Neighbours and nearest of all clusters, by default from one pool of all."""
+    n_clusters = len(means)
+    order = np.arange(n_clusters, dtype=np.int32)
+    start = n_clusters * np.arange(n_groups + 1) // n_groups
+    if near_groups is None:
+        near_groups = np.tile(np.arange(n_groups, dtype=np.int32), (n_groups, 1))
+    if known is None:
+        known = np.empty((n_clusters, 0), np.int32)
+    neighbors = np.empty((n_clusters, n_neighbors), np.int32)
+    nearest = np.empty((n_clusters, n_nearest), np.int32)
+    link_groups(0, n_groups, start, order, near_groups, known, pool_size or n_clusters, means, neighbors, nearest)
+    return neighbors, nearest
+
+
+def distances_to(means: np.ndarray, lists: np.ndarray) -> np.ndarray:
+    return np.take_along_axis(reference.squared_distances(means, means), lists.astype(np.int64), axis=1)
+
+
+def assert_lists(lists: np.ndarray) -> None:
+    """Itself first, nobody twice."""
+    np.testing.assert_array_equal(lists[:, 0], np.arange(len(lists)))
+    assert all(len(set(row)) == len(row) for row in lists.tolist())
+
+
+# ------------------------------------------------------------------------------------------------------- threshold
+
+
+@given(st.lists(st.sampled_from([0.0, 1e-40, 0.5, 1.0, 1.5, 3e38]), min_size=1, max_size=20), st.data())
+def test_the_threshold_parts_the_smallest_from_the_rest(values: list[float], data: st.DataObject) -> None:
+    count = data.draw(st.integers(1, len(values)))
+    bits = np.array([*values, 0.25], np.float32).view(np.int32)  # the last one is beyond `size`
+    threshold = threshold_of(bits, len(values), count)
+    below = np.count_nonzero(bits[:-1] < threshold)
+    up_to = np.count_nonzero(bits[:-1] <= threshold)
+    assert below < count <= up_to or below == count
+
+
+# ------------------------------------------------------------------------------------------------------------ pool
+
+
+def test_a_pool_holds_members_then_what_they_knew_then_near_groups() -> None:
+    order = np.array([5, 2, 0, 1, 3, 4], np.int32)
+    start = np.array([0, 2, 4, 6])
+    known = np.full((6, 2), -1, np.int32)
+    known[5] = [2, 4]  # 2 is a member already
+    near_groups = np.array([[0, 1], [1, 2], [2, 0]], np.int32)
+    seen, pool = np.full(6, -1, np.int32), np.full(6, -1, np.int32)
+    size = fill_pool(0, start, order, near_groups, known, seen, pool)
+    assert pool[:size].tolist() == [5, 2, 4, 0, 1]
+    short = np.full(3, -1, np.int32)
+    assert fill_pool(1, start, order, near_groups, known, seen, short) == 3
+    assert short.tolist() == [0, 1, 3]
+
+
+# ----------------------------------------------------------------------------------------------------------- links
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("n_neighbors", "n_nearest", "n_groups"), [(5, 12, 3), (1, 1, 1), (4, 4, 2), (3, 25, 2)])
+def test_a_pool_of_all_clusters_gives_the_true_nearest(
+    dtype: type, n_neighbors: int, n_nearest: int, n_groups: int
+) -> None:
+    means = np.random.default_rng(0).normal(size=(25, 3)).astype(dtype)
+    neighbors, nearest = link(means, n_neighbors, n_nearest, n_groups)
+    true = np.sort(reference.squared_distances(means, means), axis=1)
+    assert_lists(neighbors)
+    assert_lists(nearest)
+    np.testing.assert_allclose(distances_to(means, neighbors), true[:, :n_neighbors], rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(
+        np.sort(distances_to(means, nearest), axis=1), true[:, :n_nearest], rtol=1e-4, atol=1e-6
+    )
+
+
+def test_a_cluster_leads_its_list_also_among_equal_means() -> None:
+    neighbors, nearest = link(np.ones((8, 2), np.float32), 3, 5)
+    assert_lists(neighbors)
+    assert_lists(nearest)
+
+
+@given(st.lists(st.integers(0, 3), min_size=6, max_size=14), st.integers(1, 6), st.integers(0, 5))
+def test_ties_take_nobody_twice(places: list[int], n_nearest: int, fewer: int) -> None:
+    means = np.array(places, np.float32)[:, None]
+    neighbors, nearest = link(means, max(1, n_nearest - fewer), n_nearest)
+    assert_lists(neighbors)
+    assert_lists(nearest)
+    true = np.sort((means - means.T) ** 2, axis=1)
+    np.testing.assert_array_equal(distances_to(means, neighbors), true[:, : neighbors.shape[1]])
+    np.testing.assert_array_equal(np.sort(distances_to(means, nearest), axis=1), true[:, :n_nearest])
+
+
+def test_means_far_from_the_origin_are_told_apart() -> None:
+    means = (1000 + np.random.default_rng(1).normal(size=(20, 2))).astype(np.float32)
+    neighbors, _ = link(means, 4, 8)
+    true = np.sort(reference.squared_distances(means.astype(np.float64), means.astype(np.float64)), axis=1)
+    np.testing.assert_allclose(distances_to(means.astype(np.float64), neighbors), true[:, :4], rtol=1e-3)
+
+
+def test_what_was_known_gives_way_only_to_something_nearer() -> None:
+    rng = np.random.default_rng(2)
+    means = rng.normal(size=(48, 2)).astype(np.float32)
+    n_nearest, n_groups = 4, 6
+    known = np.hstack(
+        [np.arange(48, dtype=np.int32)[:, None], rng.integers(0, 48, (48, n_nearest - 1)).astype(np.int32)]
+    )
+    known[:, 1:] += (known[:, 1:] == known[:, :1]).astype(np.int32)  # not itself again
+    known %= 48
+    near_groups = np.arange(n_groups, dtype=np.int32)[:, None].repeat(2, axis=1)
+    near_groups[:, 1] = (near_groups[:, 0] + 1) % n_groups
+    _, nearest = link(means, 2, n_nearest, n_groups, 44, near_groups, known)
+    assert_lists(nearest)
+    before = [sorted(set(row)) for row in known.tolist()]
+    all_distances = reference.squared_distances(means, means)
+    for c, row in enumerate(before):
+        new, old = np.sort(all_distances[c, nearest[c]]), np.sort(all_distances[c, row])
+        assert (new[: len(old)] <= old * (1 + 1e-4) + 1e-6).all()
+
+
+# ------------------------------------------------------------------------------------------------------ candidates
+
+
+def join(means: np.ndarray, n_neighbors: int, n_candidates: int, explored: np.ndarray) -> tuple[np.ndarray, ...]:
+    neighbors, nearest = link(means, n_neighbors, n_candidates)
+    candidates = np.full((len(means), n_candidates), -1, np.int32)
+    join_neighbourhoods(0, len(means), neighbors, nearest, explored, candidates)
+    return neighbors, nearest, candidates
+
+
+@pytest.fixture
+def means() -> np.ndarray:
+    return np.random.default_rng(3).normal(size=(30, 3)).astype(np.float32)
+
+
+NOBODY = np.empty((30, 0), np.int32)
+
+
+@pytest.mark.parametrize("n_candidates", [1, 4, 17, 30])
+def test_candidates_begin_with_the_cluster_and_repeat_nobody(means: np.ndarray, n_candidates: int) -> None:
+    explored = np.random.default_rng(4).integers(0, 30, (30, 3)).astype(np.int32)
+    for some in (NOBODY, explored):
+        _, _, candidates = join(means, min(4, n_candidates), n_candidates, some)
+        assert_lists(candidates)
+        assert candidates.min() >= 0
+
+
+def test_candidates_hold_the_neighbours_of_neighbours_where_there_is_room(means: np.ndarray) -> None:
+    neighbors, _, candidates = join(means, 4, 16, NOBODY)
+    for c in range(30):
+        assert set(reference.search_space(neighbors[c], neighbors, NOBODY[0])) <= set(candidates[c])
+
+
+def test_the_rest_are_the_nearest(means: np.ndarray) -> None:
+    neighbors, nearest, candidates = join(means, 2, 10, NOBODY)
+    for c in range(30):
+        union = set(neighbors[neighbors[c]].ravel())
+        assert set(candidates[c]) - union <= set(nearest[c])
+
+
+def test_explored_clusters_are_candidates(means: np.ndarray) -> None:
+    explored = np.random.default_rng(5).integers(0, 30, (30, 3)).astype(np.int32)
+    _, _, candidates = join(means, 3, 8, explored)
+    assert all(set(explored[c]) <= set(candidates[c]) for c in range(30))
+
+
+def test_exploration_that_meets_known_clusters_leaves_room_for_the_nearest(means: np.ndarray) -> None:
+    itself = np.arange(30, dtype=np.int32)[:, None].repeat(4, axis=1)
+    _, nearest, candidates = join(means, 1, 8, itself)
+    np.testing.assert_array_equal(np.sort(candidates, axis=1), np.sort(nearest, axis=1))
+
+
+def test_more_exploration_than_candidates_keeps_the_cluster_itself(means: np.ndarray) -> None:
+    explored = np.random.default_rng(6).integers(0, 30, (30, 9)).astype(np.int32)
+    _, _, candidates = join(means, 2, 4, explored)
+    assert_lists(candidates)

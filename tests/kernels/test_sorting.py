@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vcgmm.kernels.sorting import count_sort, fingerprints
+
+pytestmark = [
+    pytest.mark.interpreted,
+    pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning"),  # hashes wrap around on purpose
+]
+
+
+def hashes(rows: np.ndarray) -> np.ndarray:
+    out = np.empty(len(rows), np.int64)
+    fingerprints(rows.astype(np.float64).view(np.int64), out)
+    return out
+
+
+@given(st.lists(st.integers(0, 5), max_size=40))
+def test_counting_sorts_like_a_stable_argsort(values: list[int]) -> None:
+    labels = np.array(values, np.int32)
+    order, start = np.empty(len(labels), np.int64), np.empty(8, np.int64)
+    count_sort(labels, 7, order, start)
+    np.testing.assert_array_equal(order, np.argsort(labels, kind="stable"))
+    np.testing.assert_array_equal(start, np.searchsorted(np.sort(labels), np.arange(8)))
+
+
+def test_the_labels_may_be_a_column_of_a_wider_array() -> None:
+    winners = np.random.default_rng(0).integers(0, 4, (30, 3)).astype(np.int32)
+    order, start = np.empty(30, np.int64), np.empty(5, np.int64)
+    count_sort(winners[:, 0], 4, order, start)
+    np.testing.assert_array_equal(order, np.argsort(winners[:, 0], kind="stable"))
+    assert start[-1] == 30
+
+
+def test_equal_rows_have_equal_fingerprints() -> None:
+    rows = np.random.default_rng(1).normal(size=(20, 3))
+    np.testing.assert_array_equal(hashes(rows[::-1].copy()), hashes(rows)[::-1])
+
+
+@pytest.mark.parametrize("step", [1.0, 0.1])
+def test_neighbouring_rows_of_a_grid_have_different_fingerprints(step: float) -> None:
+    grid = step * np.array(list(itertools.product(range(-5, 6), repeat=3)))
+    assert len(np.unique(hashes(grid))) == len(grid)
+
+
+def test_the_order_of_the_features_matters() -> None:
+    assert len(np.unique(hashes(np.array([[1.0, 2.0], [2.0, 1.0], [0.0, 3.0]])))) == 3

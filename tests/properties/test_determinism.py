@@ -1,0 +1,59 @@
+"""The same bits for any number of threads."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from vcgmm import VCGMM
+
+
+def fitted(X: np.ndarray, weights: np.ndarray | None, n_threads: int, **options: Any) -> VCGMM:
+    settings = {"random_state": 3, "tol": 0.0, "max_iter": 6, "compute_labels": True, **options}
+    model = VCGMM(60, n_threads=n_threads, **settings)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return model.fit(X, sample_weight=weights)
+
+
+@pytest.fixture(name="X", scope="module")
+def blobs() -> np.ndarray:
+    rng = np.random.default_rng(0)
+    return (rng.normal(size=(60, 4))[rng.integers(60, size=5000)] * 3 + rng.normal(size=(5000, 4))).astype(
+        np.float32
+    )
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"coreset_size": None},
+        {"coreset_size": None, "n_candidates": 8, "n_explore": 2, "init": "random"},
+        {"coreset_size": 2000, "init": "afkmc2", "n_warmup": 1},
+        {"coreset_size": None, "search": "pointwise", "init": "k-means++", "n_explore": 1},
+        {"coreset_size": None, "truncation": 1, "n_init": 2},
+    ],
+    ids=["default", "short lists", "coreset", "pointwise", "hard"],
+)
+def test_results_are_bit_identical_for_any_number_of_threads(
+    X: np.ndarray, weighted: bool, options: dict[str, Any]
+) -> None:
+    weights = np.random.default_rng(1).uniform(0.0, 3.0, len(X)) if weighted else None
+    alone = fitted(X, weights, 1, **options)
+    for n_threads in (2, 3):
+        model = fitted(X, weights, n_threads, **options)
+        for name in ("means_", "variance_", "counts_", "lower_bounds_", "neighbors_", "labels_", "inertia_"):
+            np.testing.assert_array_equal(getattr(model, name), getattr(alone, name), err_msg=name)
+        assert model.n_distance_evaluations_ == alone.n_distance_evaluations_
+        np.testing.assert_array_equal(model.score_samples(X[:500]), alone.score_samples(X[:500]))
+
+
+def test_the_same_seed_gives_the_same_result_and_another_one_another(X: np.ndarray) -> None:
+    one, again, other = (fitted(X, None, 2, coreset_size=1000, random_state=seed) for seed in (3, 3, 4))
+    np.testing.assert_array_equal(one.means_, again.means_)
+    assert (one.means_ != other.means_).any()
