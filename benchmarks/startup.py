@@ -1,0 +1,45 @@
+"""What a user waits for before the first result: import, compile, and a small fit with warm caches.
+
+    python benchmarks/startup.py
+
+Every line is a process of its own; the first two share a kernel cache that starts empty.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+
+CODE = """
+import time
+begun = time.perf_counter()
+import numba, scipy.sparse, sklearn.base, sklearn.utils.validation, rich.progress, threadpoolctl
+others = time.perf_counter()
+import numpy as np
+from vcgmm import VCGMM
+imported = time.perf_counter()
+X = np.random.default_rng(0).normal(size=(10_000, 10)).astype(np.float32)
+VCGMM(50, random_state=0).fit(X)
+first = time.perf_counter()
+VCGMM(50, random_state=0).fit(X)
+second = time.perf_counter()
+print(f"import {imported - others:.2f} s beyond its dependencies' {others - begun:.2f} s;"
+      f" first fit {first - imported:.2f} s; second fit {second - first:.3f} s")
+"""
+
+
+def main() -> None:
+    """Run the same code with an empty cache and with a warm one."""
+    with tempfile.TemporaryDirectory() as cache:
+        for name in ("empty cache", "warm cache"):
+            environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
+            result = subprocess.run(
+                [sys.executable, "-c", CODE], env=environment, capture_output=True, check=True, text=True
+            )
+            print(f"{name}: {result.stdout.strip()}")
+
+
+if __name__ == "__main__":
+    main()
