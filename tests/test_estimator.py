@@ -518,3 +518,35 @@ def test_weights_are_routed_through_a_grid_search() -> None:
     by_hand = VCGMM(n_components=8, random_state=0).fit(X[train], sample_weight=WEIGHTS[train])
     expected = by_hand.score(X[test], sample_weight=WEIGHTS[test])
     assert search.cv_results_["split0_test_score"][0] == pytest.approx(expected, rel=1e-12)
+
+
+def test_a_callback_that_stops_at_the_last_iteration_is_no_failure_to_converge() -> None:
+    X = np.random.default_rng(0).normal(size=(300, 3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        model = VCGMM(5, random_state=0, tol=0.0, max_iter=3, callbacks=lambda facts: facts.iteration == 3).fit(X)
+    assert model.n_iter_ == 3
+    assert not model.converged_
+
+
+def test_exploration_comes_on_top_of_the_candidates() -> None:
+    X = np.random.default_rng(0).normal(size=(2000, 3))
+    plain = VCGMM(100, random_state=0, tol=0.0, max_iter=2, n_candidates=20, coreset_size=None)
+    more = VCGMM(100, random_state=0, tol=0.0, max_iter=2, n_candidates=20, n_explore=7, coreset_size=None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        extra = more.fit(X).n_distance_evaluations_["em"] - plain.fit(X).n_distance_evaluations_["em"]
+    # Seven more for every point in both E-steps, give or take old winners that are candidates in one fit alone.
+    assert extra == pytest.approx(2 * 7 * len(X), rel=0.1)
+    assert more.lower_bound_ > plain.lower_bound_
+
+
+def test_verbose_may_be_true() -> None:
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    assert VCGMM(3, random_state=0, verbose=True).fit(X).n_iter_ > 0
+
+
+def test_errors_are_taken_in_float64_whatever_the_fit_computes_in() -> None:
+    X = np.array([[0], [1], [10**9], [10**9 + 1]])
+    model = VCGMM(2, random_state=0).fit(X)
+    assert model.quantization_error(X) == pytest.approx(1.0, abs=1e-6)

@@ -305,3 +305,15 @@ def test_sizes_beyond_the_number_of_components_mean_all(name: str, search: str) 
 @pytest.mark.parametrize("search", ["blocked", "pointwise"])
 def test_candidates_are_never_fewer_than_winners(search: str) -> None:
     assert np.isfinite(fit(n_candidates=1, truncation=3, search=search).means_).all()
+
+
+@pytest.mark.parametrize("random_state", ["a", -1, 2**40])
+def test_a_random_state_that_is_none(random_state: Any) -> None:
+    with pytest.raises(ValueError, match=r"random_state=.* is not valid: give None, an integer"):
+        VCGMM(3, random_state=random_state).fit(np.random.default_rng(0).normal(size=(50, 2)))
+
+
+@pytest.mark.parametrize("name", ["warm_start", "compute_labels"])
+def test_switches_are_true_or_false(name: str) -> None:
+    with pytest.raises(ValueError, match=f"{name}='yes' is not valid: give True or False"):
+        VCGMM(3, **{name: "yes"}).fit(np.random.default_rng(0).normal(size=(50, 2)))

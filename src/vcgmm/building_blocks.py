@@ -28,7 +28,18 @@ from .validation import (
 
 def draw_seed(random_state: Any) -> int:
     """One integer from anything scikit-learn accepts as random_state."""
-    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+    try:
+        return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+    except ValueError:
+        raise ValueError(
+            f"random_state={random_state!r} is not valid: give None, an integer from 0 to 2**32 - 1, or a "
+            f"numpy.random.RandomState."
+        ) from None
+
+
+def weighted_sum(values: np.ndarray, weights: np.ndarray | None) -> float:
+    """Sum of values (N,), each times its weight where there are weights."""
+    return float((values if weights is None else weights * values).sum())
 
 
 def lightweight_coreset(
@@ -144,7 +155,7 @@ def kmeans_plus_plus(
 
 
 def quantization_error(X: Any, centers: Any, sample_weight: Any = None, n_threads: int | None = None) -> float:
-    """Weighted sum of squared distances to the nearest centre, exact.
+    """Weighted sum of squared distances to the nearest centre, in float64.
 
     Parameters
     ----------
@@ -163,7 +174,7 @@ def quantization_error(X: Any, centers: Any, sample_weight: Any = None, n_thread
     with Workers(check_threads(n_threads)) as workers:
         frame = moments(rows, weights, workers, _silent).frame(check_float_type(None, rows.dtype))
         _, distances = Evaluator(means, frame, workers, _silent).nearest(rows)
-    return float(distances.sum() if weights is None else np.dot(weights, distances))
+    return weighted_sum(distances, weights)
 
 
 def _silent(amount: int) -> None:

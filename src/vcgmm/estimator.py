@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .algorithm.pipeline import Result, Settings, run
-from .building_blocks import draw_seed
+from .building_blocks import draw_seed, weighted_sum
 from .data import ArrayRows
 from .evaluation import Evaluator
 from .parallel import Workers
@@ -25,6 +25,7 @@ from .validation import (
     check_centers,
     check_choice,
     check_coreset_size,
+    check_flag,
     check_float_type,
     check_integer,
     check_number,
@@ -37,8 +38,8 @@ INITS = ("two_level", "afkmc2", "k-means++", "random")
 SEARCHES = ("blocked", "pointwise")
 COVARIANCES = ("isotropic",)
 
-#: coreset_size="auto": so many points for each component, within 1.5 % of the error on all points, and not fewer
-#: than so many in all (docs/benchmarks.md).
+#: coreset_size="auto": so many points for each component, which costs 1 to 3 % in error against all points, and
+#: not fewer than so many in all (docs/benchmarks.md).
 AUTO_POINTS_PER_COMPONENT = 256
 AUTO_POINTS = 65_536
 
@@ -64,12 +65,12 @@ class VCGMM(DensityMixin, BaseEstimator):
     n_neighbors : int, default=5
         Clusters known as near to each cluster (itself included), G.
     n_explore : int, default=0
-        Random clusters added to each search space.
+        Random clusters added to each search space (pointwise), or to each cluster's list (blocked).
     search : {"blocked", "pointwise"}, default="blocked"
         "blocked": the points of a cluster share a list of candidates and one matrix product.  "pointwise": each
         point searches the neighbourhoods of its own winners, exactly as in the paper.
     n_candidates : int, default=128
-        Length of the shared lists of the blocked search.
+        Length of the shared lists of the blocked search; at least `truncation` and `n_neighbors`.
     init : {"two_level", "afkmc2", "k-means++", "random"} or array of shape (C, D), default="two_level"
         How the means are seeded.
     chain_length : int, default=10
@@ -230,7 +231,9 @@ class VCGMM(DensityMixin, BaseEstimator):
         rows = check_rows(self, X, reset=True)
         weights = check_weights(sample_weight, rows.n_samples)
         settings = self._settings(rows)
-        check_integer("verbose", self.verbose, 0)
+        check_integer("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, 0)
+        check_flag("warm_start", self.warm_start)
+        check_flag("compute_labels", self.compute_labels)
         with Workers(check_threads(self.n_threads)) as workers, make_progress(self.verbose) as progress:
             result = run(rows, weights, settings, callbacks, progress, workers)
             self._take_over(result)
@@ -238,9 +241,9 @@ class VCGMM(DensityMixin, BaseEstimator):
                 progress.start("labels", rows.n_samples)
                 evaluator = Evaluator(self.means_, self._frame, workers, progress.advance)
                 self.labels_, distances = evaluator.nearest(rows)
-                self.inertia_ = float(distances.sum() if weights is None else np.dot(weights, distances))
+                self.inertia_ = weighted_sum(distances, weights)
                 progress.finish()
-        if not self.converged_ and self.n_iter_ == settings.max_iter:
+        if not self.converged_ and not result.stopped:
             warnings.warn(
                 f"The fit ended after max_iter={settings.max_iter} iterations before the lower bound changed by "
                 f"less than tol={settings.tol:g} (relative). Raise max_iter or tol.",
@@ -333,7 +336,7 @@ class VCGMM(DensityMixin, BaseEstimator):
     # ------------------------------------------------------------------------------------------------ using
 
     def predict(self, X: Any) -> np.ndarray:
-        """Nearest mean of every row, exact.
+        """Nearest of all means for every row, compared in the fit's `dtype`.
 
         Parameters
         ----------
@@ -348,7 +351,7 @@ class VCGMM(DensityMixin, BaseEstimator):
             return evaluator.nearest(rows)[0]
 
     def nearest(self, X: Any, k: int = 1) -> tuple[np.ndarray, np.ndarray]:
-        """The k nearest means of every row, exact.
+        """The k nearest of all means for every row, compared in the fit's `dtype`.
 
         Parameters
         ----------
@@ -423,7 +426,7 @@ class VCGMM(DensityMixin, BaseEstimator):
         return float(np.average(densities, weights=weights))
 
     def quantization_error(self, X: Any, sample_weight: Any = None) -> float:
-        """Weighted sum of squared distances to the nearest mean, exact.
+        """Weighted sum of squared distances to the nearest mean, in float64.
 
         Parameters
         ----------
@@ -438,7 +441,7 @@ class VCGMM(DensityMixin, BaseEstimator):
         weights = check_weights(sample_weight, rows.n_samples)
         with self._evaluate("error", rows) as evaluator:
             _, distances = evaluator.nearest(rows)
-        return float(distances.sum() if weights is None else np.dot(weights, distances))
+        return weighted_sum(distances, weights)
 
     def sample(self, n_samples: int = 1) -> tuple[np.ndarray, np.ndarray]:
         """Draw points from the mixture.

@@ -10,6 +10,7 @@ import numpy as np
 from .algorithm.frame import Frame
 from .algorithm.nearest import Centres
 from .data import ArrayRows
+from .kernels.distances import distances_to
 from .parallel import Workers
 
 #: Local coordinates beyond these (far from all the data of the fit) cannot be squared in float32, or at all.
@@ -33,6 +34,7 @@ class Evaluator:
         self.frame = frame
         self.workers = workers
         self.advance = advance
+        self.data_means = means
         self.means = frame.enter(means, np.dtype(np.float64))
         self.dtype = frame.dtype if np.abs(self.means).max() < SAFE_FLOAT32 else np.dtype(np.float64)
         self._centres: dict[np.dtype, Centres] = {}
@@ -75,30 +77,36 @@ class Evaluator:
     def nearest(self, rows: ArrayRows) -> tuple[np.ndarray, np.ndarray]:
         """Nearest mean (N,) int32 and squared distance to it (N,) float64, in data coordinates."""
         ids = np.empty(rows.n_samples, np.int32)
-        distances = np.empty(rows.n_samples)
 
         def use(first: int, last: int, points: np.ndarray) -> None:
             near = np.empty(len(points), points.dtype)
             self._ready(points.dtype).nearest_of(points, ids[first:last], near)
-            distances[first:last] = near
 
         self._each_block(rows, self.dtype, use)
-        distances /= self.frame.scale**2
-        return ids, distances
+        return ids, self._distances(rows, ids[:, None])[:, 0]
 
     def k_nearest(self, rows: ArrayRows, k: int) -> tuple[np.ndarray, np.ndarray]:
         """The k nearest means (N, k) int32, nearest first, and squared distances (N, k) float64."""
         ids = np.empty((rows.n_samples, k), np.int32)
-        distances = np.empty((rows.n_samples, k))
 
         def use(first: int, last: int, points: np.ndarray) -> None:
             near = np.empty((len(points), k), points.dtype)
             self._ready(points.dtype).k_nearest_of(points, ids[first:last], near)
-            distances[first:last] = near
 
         self._each_block(rows, self.dtype, use)
-        distances /= self.frame.scale**2
-        return ids, distances
+        return ids, self._distances(rows, ids)
+
+    def _distances(self, rows: ArrayRows, ids: np.ndarray) -> np.ndarray:
+        """Squared distances (N, k) float64 to chosen means, from the rows as they are given."""
+        out = np.empty(ids.shape)
+
+        def work(_thread: int, first: int, last: int) -> None:
+            for i in range(first, last):
+                a, b = rows.bounds(i)
+                distances_to(rows.block(i), self.data_means, ids[a:b], out[a:b])
+
+        self.workers.run(work, rows.n_blocks)
+        return out
 
     def log_density(self, rows: ArrayRows, variance: float) -> np.ndarray:
         """Exact log p(y) of every row (N,) float64, over all components (Eq. 1)."""

@@ -14,6 +14,8 @@ from sklearn.utils.validation import check_array, validate_data
 
 from .data import ArrayRows
 
+TWO_DIMENSIONS = "Give a 2D array of real numbers, one row per sample and one column per feature."
+
 FLOATS = {"float32": np.float32, "float64": np.float64}
 
 
@@ -37,6 +39,13 @@ def check_choice(name: str, value: object, choices: tuple[str, ...]) -> str:
         listed = ", ".join(repr(choice) for choice in choices)
         raise ValueError(f"{name}={value!r} is not known: choose from {listed}.")
     return value
+
+
+def check_flag(name: str, value: object) -> bool:
+    """True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name}={value!r} is not valid: give True or False.")
+    return bool(value)
 
 
 def check_threads(n_threads: object) -> int | None:
@@ -74,14 +83,14 @@ def check_coreset_size(size: object, n_samples: int, automatic: int) -> int | No
 
 
 @contextmanager
-def blame(name: str) -> Iterator[None]:
-    """Put the argument's name before what scikit-learn says is wrong with it."""
+def blame(name: str, remedy: str) -> Iterator[None]:
+    """Put the argument's name before what scikit-learn says is wrong with it, and the remedy after."""
     try:
         yield
     except ValueError as error:
-        raise ValueError(f"{name} is not valid: {error}") from None
+        raise ValueError(f"{name} is not valid: {error} {remedy}") from None
     except TypeError as error:  # objects that are no numbers at all
-        raise TypeError(f"{name} is not valid: {error}") from None
+        raise TypeError(f"{name} is not valid: {error} {remedy}") from None
 
 
 def check_kind(array: np.ndarray) -> None:
@@ -112,7 +121,7 @@ def check_rows(estimator: Any, X: object, *, reset: bool) -> ArrayRows:
     reset : bool
     """
     check_dense("X", X)
-    with blame("X"):
+    with blame("X", TWO_DIMENSIONS if reset else "Give the features that the model was fitted on, as a 2D array."):
         array = validate_data(
             estimator, X, reset=reset, dtype="numeric", order=None, copy=False, ensure_all_finite=False
         )
@@ -123,7 +132,7 @@ def check_rows(estimator: Any, X: object, *, reset: bool) -> ArrayRows:
 def check_matrix(name: str, X: object) -> ArrayRows:
     """A two-dimensional array of real numbers that no estimator is bound to; like `check_rows` otherwise."""
     check_dense(name, X)
-    with blame(name):
+    with blame(name, TWO_DIMENSIONS):
         array = check_array(X, dtype="numeric", order=None, copy=False, ensure_all_finite=False, input_name=name)
         check_kind(array)
     return ArrayRows(array, name)
@@ -136,7 +145,7 @@ def check_weights(sample_weight: object, n_samples: int) -> np.ndarray | None:
     if isinstance(sample_weight, numbers.Real):
         weights = np.full(n_samples, float(sample_weight))
     else:
-        with blame("sample_weight"):
+        with blame("sample_weight", "Give one non-negative number per row."):
             weights = check_array(
                 sample_weight,
                 ensure_2d=False,

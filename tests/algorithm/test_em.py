@@ -56,6 +56,7 @@ def run(kind: str, p: Problem, search: Search | None = None, variance: float | N
         "max_iter": 8,
         "variance_floor": 1e-12,
         "log_scale": 0.0,
+        "weight_unit": 1.0,
         "callbacks": (),
         "progress": Progress(),
         "begun": 0.0,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from vcgmm.data import ArrayRows
-from vcgmm.data.rows import BLOCK_VALUES, exact_float
+from vcgmm.data.rows import BLOCK_VALUES, LEAST_ROWS, exact_float
 
 
 def test_blocks_cover_all_rows_in_order() -> None:
@@ -17,9 +17,10 @@ def test_blocks_cover_all_rows_in_order() -> None:
     assert [rows.bounds(i) for i in range(2)] == [(0, BLOCK_VALUES // 2), (BLOCK_VALUES // 2, len(X))]
 
 
-def test_a_block_holds_one_row_at_least() -> None:
-    rows = ArrayRows(np.zeros((2, BLOCK_VALUES + 1), np.uint8))
+def test_a_block_of_very_wide_rows_still_holds_some() -> None:
+    rows = ArrayRows(np.broadcast_to(np.uint8(0), (LEAST_ROWS + 1, BLOCK_VALUES)))
     assert rows.n_blocks == 2
+    assert rows.bounds(0) == (0, LEAST_ROWS)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from vcgmm.algorithm import reference
-from vcgmm.kernels.distances import block_distances, local_columns, local_rows, squared_distance
+from vcgmm.kernels.distances import block_distances, distances_to, local_columns, local_rows, squared_distance
 
 pytestmark = pytest.mark.interpreted
 
@@ -51,3 +51,14 @@ def test_rounding_makes_no_distance_negative() -> None:
     squares = (points**2).sum(axis=1)
     block_distances(points, squares, points.T.copy(), squares, out)
     assert out.min() == 0.0
+
+
+def test_distances_to_chosen_centres_are_taken_in_float64() -> None:
+    rng = np.random.default_rng(5)
+    rows = (rng.normal(size=(6, 3)) + 1e6).astype(np.float32)
+    centres = rng.normal(size=(4, 3)) + 1e6
+    ids = rng.integers(0, 4, (6, 2)).astype(np.int32)
+    out = np.empty((6, 2))
+    distances_to(rows, centres, ids, out)
+    expected = ((rows[:, None].astype(np.float64) - centres[ids]) ** 2).sum(axis=2)
+    np.testing.assert_allclose(out, expected, rtol=1e-14)

@@ -30,7 +30,11 @@ def link(
         known = np.empty((n_clusters, 0), np.int32)
     neighbors = np.empty((n_clusters, n_neighbors), np.int32)
     nearest = np.empty((n_clusters, n_nearest), np.int32)
-    link_groups(0, n_groups, start, order, near_groups, known, pool_size or n_clusters, means, neighbors, nearest)
+    counts = np.full(n_groups, -1)
+    pool = pool_size or n_clusters
+    link_groups(0, n_groups, start, order, near_groups, known, pool, means, neighbors, nearest, counts)
+    assert (counts > 0).all()
+    assert counts.sum() <= n_clusters * pool
     return neighbors, nearest
 
 

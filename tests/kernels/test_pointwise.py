@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from vcgmm.algorithm import reference
 from vcgmm.algorithm.cells import sort_by_cluster
@@ -137,3 +139,13 @@ def test_float32_agrees_with_the_reference_up_to_rounding() -> None:
     s = reference.responsibilities(p.Y, p.mu, 0.5, expected)
     np.testing.assert_allclose(masses, (p.gamma[:, None] * s).sum(axis=0), rtol=1e-4)
     assert np.isfinite(shifts).all()
+
+
+@given(st.integers(0, 10_000), st.integers(1, 5), st.integers(1, 5), st.integers(0, 3))
+def test_any_e_step_is_that_of_the_reference(seed: int, truncation: int, n_neighbors: int, n_explore: int) -> None:
+    p = problem(seed, truncation, n_neighbors, n_explore)
+    winners, _, new, n_evaluations = search(p)
+    K, G, expected_evaluations = reference.variational_e_step(p.Y, p.mu, p.K, p.G, p.explored)
+    np.testing.assert_array_equal(winners, K)
+    np.testing.assert_array_equal(new, G)
+    assert n_evaluations == expected_evaluations

@@ -13,8 +13,15 @@ from vcgmm import VCGMM
 
 
 def fitted(X: np.ndarray, weights: np.ndarray | None, n_threads: int, **options: Any) -> VCGMM:
-    settings = {"random_state": 3, "tol": 0.0, "max_iter": 6, "compute_labels": True, **options}
-    model = VCGMM(60, n_threads=n_threads, **settings)
+    settings = {
+        "n_components": 60,
+        "random_state": 3,
+        "tol": 0.0,
+        "max_iter": 6,
+        "compute_labels": True,
+        **options,
+    }
+    model = VCGMM(n_threads=n_threads, **settings)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return model.fit(X, sample_weight=weights)
@@ -57,3 +64,14 @@ def test_the_same_seed_gives_the_same_result_and_another_one_another(X: np.ndarr
     one, again, other = (fitted(X, None, 2, coreset_size=1000, random_state=seed) for seed in (3, 3, 4))
     np.testing.assert_array_equal(one.means_, again.means_)
     assert (one.means_ != other.means_).any()
+
+
+def test_more_clusters_than_a_pool_holds_give_the_same_bits() -> None:
+    """Beyond 1,024 clusters neighbours are searched in groups, whose products must not depend on the threads."""
+    X = np.random.default_rng(1).normal(size=(9000, 50)).astype(np.float32)
+    models = [
+        fitted(X, None, n, n_components=1500, coreset_size=None, max_iter=3, n_candidates=32) for n in (1, 2, 16)
+    ]
+    for model in models[1:]:
+        np.testing.assert_array_equal(model.means_, models[0].means_)
+        np.testing.assert_array_equal(model.neighbors_, models[0].neighbors_)

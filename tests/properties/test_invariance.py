@@ -172,3 +172,17 @@ def test_an_offset_in_float32_costs_nothing(search: str) -> None:
     model, exact = fit(far, init + 1e6, search=search), fit(centred, init, search=search)
     model.means_ = model.means_ - 1e6
     assert_same(model, exact, rtol=1e-4)
+
+
+@SEARCHES
+@pytest.mark.parametrize("factor", [1e-300, 1e-50, 1e-9, 1e9, 1e100, 1e300])
+def test_the_scale_of_weights_costs_no_digits(search: str, factor: float) -> None:
+    X, init = data(7)
+    X = X.astype(np.float32)
+    weights = np.random.default_rng(7).uniform(0.5, 2.0, N)
+    plain = fit(X, init, weights, search=search, truncation=3)
+    scaled = fit(X, init, weights * factor, search=search, truncation=3)
+    np.testing.assert_allclose(scaled.means_, plain.means_, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(scaled.counts_ / factor, plain.counts_, rtol=1e-5)
+    np.testing.assert_allclose(scaled.lower_bounds_ / factor, plain.lower_bounds_, rtol=1e-5)
+    np.testing.assert_allclose(scaled.coreset_.weights / factor, weights, rtol=1e-12)

@@ -62,8 +62,9 @@ class Neighbourhoods:
     """G_c and the shared candidates, kept up to date as the means move.
 
     The candidates of a cluster hold the union of G_c' over c' in G_c, which is the paper's search space of a
-    point whose winners are G_c, then the nearest others, then random ones.  G_c ranks clusters by the distance
-    between means: by mean squared distance to its members, up to a constant (the paper averages distances).
+    point whose winners are G_c, and the nearest others, `n_candidates` in all, then `n_explore` random ones.
+    G_c ranks clusters by the distance between means: by mean squared distance to its members, up to a constant
+    (the paper averages distances).
 
     Parameters
     ----------
@@ -81,9 +82,10 @@ class Neighbourhoods:
         seed: int,
         workers: Workers,
     ) -> None:
+        width = min(n_clusters, n_candidates + n_explore)
         self.neighbors = np.empty((n_clusters, n_neighbors), np.int32)
-        self.nearest = np.full((n_clusters, n_candidates), -1, np.int32)
-        self.candidates = np.empty((n_clusters, n_candidates), np.int32)
+        self.nearest = np.full((n_clusters, width), -1, np.int32)
+        self.candidates = np.empty((n_clusters, width), np.int32)
         self.n_explore = n_explore
         self.seed = seed
         self.workers = workers
@@ -115,13 +117,16 @@ class Neighbourhoods:
         # A pool of all clusters needs no memory of earlier ones.
         known = self.nearest if pool_size < n_clusters else np.empty((n_clusters, 0), np.int32)
         nearest = np.empty_like(self.nearest)
+        counts = np.empty(n_groups, np.int64)
 
         def link(_thread: int, first: int, last: int) -> None:
-            link_groups(first, last, start, order, near_groups, known, pool_size, means, self.neighbors, nearest)
+            link_groups(
+                first, last, start, order, near_groups, known, pool_size, means, self.neighbors, nearest, counts
+            )
 
         self.workers.run(link, n_groups)
         self.nearest = nearest
-        return n_evaluations + n_clusters * pool_size
+        return n_evaluations + int(counts.sum())
 
     def _join(self, rng: np.random.Generator) -> None:
         n_clusters = len(self.neighbors)
@@ -144,12 +149,12 @@ class Neighbourhoods:
         squares = np.einsum("gd,gd->g", centroids, centroids)
         near = np.empty((n_groups, wanted), np.int32)
 
-        def rank(_thread: int, first: int, last: int) -> None:
-            step = max(1, (1 << 20) // n_groups)
-            for low in range(first, last, step):
-                high = min(low + step, last)
-                distances = squares - 2 * (centroids[low:high] @ centroids.T)
-                near[low:high] = np.argpartition(distances, wanted - 1, axis=1)[:, :wanted]
+        step = max(1, (1 << 18) // n_groups)  # fixed blocks: the same products for any number of threads
 
-        self.workers.run(rank, n_groups)
+        def rank(_thread: int, first: int, last: int) -> None:
+            for low in range(first * step, min(last * step, n_groups), step):
+                distances = squares - 2 * (centroids[low : low + step] @ centroids.T)
+                near[low : low + step] = np.argpartition(distances, wanted - 1, axis=1)[:, :wanted]
+
+        self.workers.run(rank, -(-n_groups // step))
         return near, n_groups * n_groups

@@ -43,12 +43,14 @@ class Coreset:
 
 def sampling_probabilities(moments: Moments, weights: np.ndarray | None) -> np.ndarray:
     """q(n) of every row; where all rows are equal, proportional to their weights."""
-    mass = np.full(len(moments.deviations), 1.0) if weights is None else weights
-    share = mass / moments.total_weight
     spread = moments.total_variance * moments.total_weight
     if spread <= 0.0:
-        return share
-    probabilities: np.ndarray = 0.5 * share + 0.5 * mass * (moments.deviations / spread)
+        equal = np.ones(len(moments.deviations)) if weights is None else weights
+        return equal / moments.total_weight
+    probabilities = moments.deviations * (0.5 / spread)  # one array of length N, changed in place
+    probabilities += 0.5 / moments.total_weight
+    if weights is not None:
+        probabilities *= weights
     return probabilities
 
 
@@ -96,11 +98,12 @@ def lightweight_coreset(
             break
         drawn = np.concatenate([drawn, draw(probabilities, max(size, n_distinct), rng)])
         indices = np.unique(drawn)
-    mass = np.ones(rows.n_samples) if weights is None else weights
     indices, counts = np.unique(drawn, return_counts=True)
-    coreset_weights = counts * mass[indices] / (len(drawn) * probabilities[indices])
+    mass = 1.0 if weights is None else weights[indices]
+    coreset_weights = counts * mass / (len(drawn) * probabilities[indices])
     if n_distinct > 1 and count_distinct(rows.take(indices), n_distinct) < n_distinct:
-        indices, coreset_weights = _add_unseen(rows, mass, indices, coreset_weights, n_distinct)
+        every = np.ones(rows.n_samples) if weights is None else weights
+        indices, coreset_weights = _add_unseen(rows, every, indices, coreset_weights, n_distinct)
     return Coreset(indices, rows.take(indices), coreset_weights)
 
 

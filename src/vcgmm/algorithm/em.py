@@ -54,6 +54,7 @@ def variational_em(
     max_iter: int,
     variance_floor: float,
     log_scale: float,
+    weight_unit: float,
     callbacks: Sequence[Callback],
     progress: Progress,
     begun: float,
@@ -75,6 +76,8 @@ def variational_em(
     variance_floor : float
     log_scale : float
         Of the local coordinates, so that the bound is told in data coordinates.
+    weight_unit : float
+        What the weights are multiples of, so that the bound is told in the user's weights.
     callbacks : sequence of Callback
     progress : Progress
     begun : float
@@ -91,7 +94,7 @@ def variational_em(
     for iteration in range(1, max_iter + 1):
         statistics = search.e_step(fit.means, variance)
         fit.n_evaluations += statistics.n_evaluations
-        fit.bounds.append(lower_bound(statistics, log_scale))
+        fit.bounds.append(weight_unit * lower_bound(statistics, log_scale))
 
         fit.means, variance = m_step(statistics, variance_floor, search.scatter)
         fit.variance, fit.masses = variance, statistics.masses

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -63,7 +64,7 @@ class Result:
     variance : float
     masses : (C,) float64
     bounds : list of float
-    converged : bool
+    converged, stopped : bool
     neighbors : (C, G) int32
     coreset : Coreset
     frame : Frame
@@ -76,6 +77,7 @@ class Result:
     masses: np.ndarray
     bounds: list[float]
     converged: bool
+    stopped: bool
     neighbors: np.ndarray
     coreset: Coreset
     frame: Frame
@@ -104,6 +106,7 @@ def run(
     """
     begun = time.perf_counter()
     progress.start("coreset", 2 * rows.n_samples)
+    weights, unit = in_units(weights)
     facts = moments(rows, weights, workers, progress.advance)
     coreset = make_coreset(rows, weights, facts, settings)
     check_distinct(coreset, "n_components", settings.n_components, rows.n_samples)
@@ -114,7 +117,7 @@ def run(
     n_evaluations = {"coreset": rows.n_samples, "seeding": 0, "em": 0}
 
     floor = variance_floor(facts, frame, settings.reg_covar)
-    tries: list[tuple[Fit, Search]] = []
+    tries: list[tuple[Fit, np.ndarray]] = []
     for attempt in range(settings.n_init):
         mark = time.perf_counter()
         progress.start("seeding", settings.n_components)
@@ -138,6 +141,7 @@ def run(
             max_iter=settings.max_iter,
             variance_floor=floor,
             log_scale=frame.log_scale,
+            weight_unit=unit,
             callbacks=callbacks,
             progress=progress,
             begun=begun,
@@ -145,23 +149,32 @@ def run(
         progress.finish()
         timings["em"] += time.perf_counter() - mark
         n_evaluations["em"] += fit.n_evaluations
-        tries = [max([*tries, (fit, search)], key=lambda one: one[0].bounds[-1])]
+        tries = [max([*tries, (fit, search.neighbors)], key=lambda one: one[0].bounds[-1])]
         if fit.stopped:
             break
 
-    fit, search = tries[0]
+    fit, neighbors = tries[0]
     return Result(
         means=frame.leave(fit.means),
         variance=fit.variance / frame.scale**2,
-        masses=fit.masses,
+        masses=fit.masses * unit,
         bounds=fit.bounds,
         converged=fit.converged,
-        neighbors=search.neighbors,
-        coreset=coreset,
+        stopped=fit.stopped,
+        neighbors=neighbors,
+        coreset=replace(coreset, weights=coreset.weights * unit),
         frame=frame,
         timings=timings,
         n_evaluations=n_evaluations,
     )
+
+
+def in_units(weights: np.ndarray | None) -> tuple[np.ndarray | None, float]:
+    """Weights of about 1, and the power of two that they are multiples of: their scale must not cost digits."""
+    if weights is None:
+        return None, 1.0
+    exponent = int(np.frexp(weights.max())[1])
+    return np.ldexp(weights, -exponent), math.ldexp(1.0, exponent)
 
 
 def make_coreset(rows: ArrayRows, weights: np.ndarray | None, facts: Moments, settings: Settings) -> Coreset:

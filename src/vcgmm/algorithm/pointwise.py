@@ -109,7 +109,7 @@ class PointwiseSearch:
         self.n_searches += 1
         rng = generator(self.seed, 2, self.n_searches)
         explored = random_clusters((n_points, self.n_explore), n_clusters, rng)
-        width = n_winners * n_neighbors + self.n_explore
+        width = min(n_clusters, n_winners * n_neighbors + self.n_explore)
         space = np.empty((n_points, width), np.int32)
         distances = np.empty((n_points, width), means.dtype)
 

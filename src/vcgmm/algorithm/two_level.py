@@ -217,7 +217,8 @@ class Cells:
             )  # fmt: skip
 
         self.workers.run(work, len(wanted))
-        self.n_evaluations += TRIALS * int((np.minimum(np.diff(start), SEED_SAMPLE * wanted) * wanted).sum())
+        draws = np.maximum(TRIALS * (wanted - 1) + 1, 0)
+        self.n_evaluations += int((np.minimum(np.diff(start), SEED_SAMPLE * wanted) * draws).sum())
         return seeds, potentials, seed_start
 
     def _lloyd(

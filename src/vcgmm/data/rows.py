@@ -13,6 +13,9 @@ import numpy as np
 #: Values in one block: small enough to stay in cache between conversion and use.
 BLOCK_VALUES = 1 << 18
 
+#: Rows in one block, however wide they are: what is kept per block stays small beside the block.
+LEAST_ROWS = 64
+
 
 def exact_float(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """The narrower of float32 and float64 that holds every value of `dtype` (float64 where neither does)."""
@@ -35,7 +38,7 @@ class ArrayRows:
         self.name = name
         self.n_samples, self.n_features = array.shape
         self.dtype = array.dtype
-        self.rows_per_block = max(1, BLOCK_VALUES // max(1, self.n_features))
+        self.rows_per_block = max(LEAST_ROWS, BLOCK_VALUES // max(1, self.n_features))
         self.n_blocks = -(-self.n_samples // self.rows_per_block)
 
     def bounds(self, block: int) -> tuple[int, int]:

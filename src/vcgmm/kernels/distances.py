@@ -98,3 +98,24 @@ def block_distances(
         for j in range(out.shape[1]):
             value = square + point_squares[j] - (out[i, j] + out[i, j])
             out[i, j] = value if value > zero else zero
+
+
+@kernel
+def distances_to(rows: np.ndarray, centres: np.ndarray, ids: np.ndarray, out: np.ndarray) -> None:
+    """out[n, k] = ||rows[n] - centres[ids[n, k]]||^2, all in float64.
+
+    Parameters
+    ----------
+    rows : (n, D) float, IN
+    centres : (C, D) float64, IN
+    ids : (n, k) int32, IN
+    out : (n, k) float64, OUT
+    """
+    for n in range(rows.shape[0]):
+        for k in range(ids.shape[1]):
+            centre = ids[n, k]
+            total = 0.0
+            for d in range(rows.shape[1]):
+                difference = np.float64(rows[n, d]) - centres[centre, d]
+                total += difference * difference
+            out[n, k] = total

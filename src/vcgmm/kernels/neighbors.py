@@ -94,6 +94,7 @@ def link_groups(
     means: np.ndarray,
     neighbors: np.ndarray,
     nearest: np.ndarray,
+    counts: np.ndarray,
 ) -> None:
     """For every cluster of groups first..last-1 the L nearest of its pool, the G nearest in order and first.
 
@@ -107,6 +108,7 @@ def link_groups(
     means : (C, D) float, IN
     neighbors : (C, G) int32, OUT, itself first
     nearest : (C, L) int32, OUT, itself first, the rest in no order
+    counts : (n_groups,) int64, OUT, distances computed
     """
     n_features = means.shape[1]
     n_neighbors, n_nearest = neighbors.shape[1], nearest.shape[1]
@@ -127,6 +129,7 @@ def link_groups(
         size = fill_pool(group, leaf_start, order, near_groups, known, seen, pool)
         low, high = leaf_start[group], leaf_start[group + 1]
         n = high - low
+        counts[group] = n * size
         origin = means[order[low]]
         local_rows(means, order, low, high, origin, members, member_squares)
         local_rows(means, pool, 0, size, origin, centres, centre_squares)
@@ -180,7 +183,7 @@ def join_neighbourhoods(
 ) -> None:
     """Candidates of clusters first..last-1: the union of G_c' over c' in G_c, then the nearest, then random ones.
 
-    The union is the paper's search space G(n) of a point whose winners are G_c.
+    The union is the paper's search space G(n) of a point whose winners are G_c; it is cut where the list is full.
 
     Parameters
     ----------
