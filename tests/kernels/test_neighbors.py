@@ -146,7 +146,8 @@ def test_what_was_known_gives_way_only_to_something_nearer() -> None:
 
 def join(means: np.ndarray, n_neighbors: int, n_candidates: int, explored: np.ndarray) -> tuple[np.ndarray, ...]:
     neighbors, nearest = link(means, n_neighbors, n_candidates)
-    candidates = np.full((len(means), n_candidates), -1, np.int32)
+    width = min(len(means), n_candidates + explored.shape[1])
+    candidates = np.full((len(means), width), -1, np.int32)
     join_neighbourhoods(0, len(means), neighbors, nearest, explored, candidates)
     return neighbors, nearest, candidates
 
@@ -187,13 +188,15 @@ def test_explored_clusters_are_candidates(means: np.ndarray) -> None:
     assert all(set(explored[c]) <= set(candidates[c]) for c in range(30))
 
 
-def test_exploration_that_meets_known_clusters_leaves_room_for_the_nearest(means: np.ndarray) -> None:
+def test_exploration_displaces_none_of_the_nearest_and_meets_others(means: np.ndarray) -> None:
     itself = np.arange(30, dtype=np.int32)[:, None].repeat(4, axis=1)
     _, nearest, candidates = join(means, 1, 8, itself)
-    np.testing.assert_array_equal(np.sort(candidates, axis=1), np.sort(nearest, axis=1))
-
-
-def test_more_exploration_than_candidates_keeps_the_cluster_itself(means: np.ndarray) -> None:
-    explored = np.random.default_rng(6).integers(0, 30, (30, 9)).astype(np.int32)
-    _, _, candidates = join(means, 2, 4, explored)
     assert_lists(candidates)
+    assert candidates.shape[1] == 12
+    assert all(set(nearest[c]) <= set(candidates[c]) for c in range(30))
+
+
+def test_more_exploration_than_there_are_clusters_means_all_of_them(means: np.ndarray) -> None:
+    explored = np.random.default_rng(6).integers(0, 30, (30, 29)).astype(np.int32)
+    _, _, candidates = join(means, 2, 4, explored)
+    np.testing.assert_array_equal(np.sort(candidates, axis=1), np.tile(np.arange(30), (30, 1)))

@@ -84,7 +84,7 @@ class Neighbourhoods:
     ) -> None:
         width = min(n_clusters, n_candidates + n_explore)
         self.neighbors = np.empty((n_clusters, n_neighbors), np.int32)
-        self.nearest = np.full((n_clusters, width), -1, np.int32)
+        self.nearest = np.full((n_clusters, n_candidates), -1, np.int32)
         self.candidates = np.empty((n_clusters, width), np.int32)
         self.n_explore = n_explore
         self.seed = seed

@@ -190,23 +190,23 @@ def join_neighbourhoods(
     neighbors : (C, G) int32, IN
     nearest : (C, L) int32, IN
     explored : (C, n_explore) int32, IN
-    candidates : (C, L) int32, OUT, itself first; no cluster twice
+    candidates : (C, min(C, L + n_explore)) int32, OUT, itself first; no cluster twice
     """
-    n_candidates = candidates.shape[1]
-    seen = np.full(neighbors.shape[0], -1, np.int32)
+    n_clusters, n_neighbors = neighbors.shape
+    room = nearest.shape[1]
+    seen = np.full(n_clusters, -1, np.int32)
     for c in range(first, last):
         candidates[c, 0] = c
         seen[c] = c
         place = 1
-        room = max(1, n_candidates - explored.shape[1])
-        for k in range(neighbors.shape[1]):
-            for i in range(neighbors.shape[1]):
+        for k in range(n_neighbors):
+            for i in range(n_neighbors):
                 other = neighbors[neighbors[c, k], i]
                 if seen[other] != c and place < room:
                     candidates[c, place] = other
                     seen[other] = c
                     place += 1
-        for i in range(nearest.shape[1]):
+        for i in range(room):
             other = nearest[c, i]
             if seen[other] != c and place < room:
                 candidates[c, place] = other
@@ -214,13 +214,9 @@ def join_neighbourhoods(
                 place += 1
         for i in range(explored.shape[1]):
             other = explored[c, i]
-            if seen[other] != c and place < n_candidates:
-                candidates[c, place] = other
-                seen[other] = c
-                place += 1
-        for i in range(nearest.shape[1]):  # what exploration met twice leaves room for
-            other = nearest[c, i]
-            if seen[other] != c and place < n_candidates:
+            while place < candidates.shape[1] and seen[other] == c:  # known already: the next that is not
+                other = (other + 1) % n_clusters
+            if place < candidates.shape[1]:
                 candidates[c, place] = other
                 seen[other] = c
                 place += 1
