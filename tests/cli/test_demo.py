@@ -98,13 +98,12 @@ def test_missing_matplotlib_is_one_line(runner: CliRunner, monkeypatch: pytest.M
     assert "pip install vcgmm[plot]" in result.stderr
 
 
-def test_distances_of_minibatch_kmeans_are_counted_with_its_defaults() -> None:
-    model = MiniBatchKMeans()
-    assert model.batch_size == demo.BATCH_SIZE
-    model.set_params(n_clusters=demo.N_CLUSTERS).fit(np.random.default_rng(0).normal(size=(4000, 2)))
+def test_distances_of_minibatch_kmeans_are_counted_with_its_own_sample_size() -> None:
+    model = MiniBatchKMeans(demo.N_CLUSTERS, batch_size=demo.BATCH_SIZE, max_iter=1)
+    model.fit(np.random.default_rng(0).normal(size=(13_000, 2)))
     assert model._init_size == demo.INIT_SIZE
-    # C = 625, 8 trials a centre: 3072·(1 + 624·8) for the seeds, 3072·625 for the validation set, one step.
-    assert demo._minibatch_distances(10_000, 1) == 3072 * 4993 + 3072 * 625 + 1024 * 625
+    # C = 625, 8 trials a centre: 12288·(1 + 624·8) for the seeds, 12288·625 for the validation set, one step.
+    assert demo._minibatch_distances(20_000, 1) == 12288 * 4993 + 12288 * 625 + 4096 * 625
 
 
 def test_version(runner: CliRunner) -> None:

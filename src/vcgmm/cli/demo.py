@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 PICTURE = Path("vcgmm-demo.png")
 N_SIDE = 25
 N_CLUSTERS = N_SIDE**2
-# MiniBatchKMeans' own defaults, written out because its distance evaluations are counted from them.
-BATCH_SIZE = 1024
+# Larger batches than MiniBatchKMeans' default of 1,024: here they are several times faster and end better. The
+# size of its first sample is its own default, written out because its distance evaluations are counted from it.
+BATCH_SIZE = 4096
 INIT_SIZE = 3 * BATCH_SIZE
 
 
@@ -95,7 +96,7 @@ def _compile(X: NDArray[np.float32], threads: int | None) -> float:
     start = perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model = VCGMM(n_components=16, coreset_size=0.5, max_iter=2, random_state=0, n_threads=threads)
+        model = VCGMM(n_components=64, coreset_size=0.5, max_iter=2, random_state=0, n_threads=threads)
         model.fit(X[:4096])
     return perf_counter() - start
 
