@@ -44,9 +44,8 @@ class Evaluator:
             self._centres[dtype] = Centres(self.means, dtype)
         return self._centres[dtype]
 
-    def _points(self, rows: ArrayRows, i: int, dtype: np.dtype) -> np.ndarray:
+    def _points(self, rows: ArrayRows, i: int, block: np.ndarray, dtype: np.dtype) -> np.ndarray:
         """Block i in local coordinates, in float64 where float32 would not do."""
-        block = rows.block(i)
         points = self.frame.enter(block, dtype)
         largest = np.abs(points).max(initial=0.0)
         if largest < SAFE_FLOAT32:
@@ -60,53 +59,46 @@ class Evaluator:
             )
         return points
 
-    def _each_block(self, rows: ArrayRows, dtype: np.dtype, use: Callable[[int, int, np.ndarray], None]) -> None:
-        """Call use(first, last, points) for every block of rows in local coordinates, on all threads."""
+    def _each_block(
+        self, rows: ArrayRows, dtype: np.dtype, use: Callable[[slice, np.ndarray, np.ndarray], None]
+    ) -> None:
+        """Call use(part, block, points) for every block, as given and in local coordinates, on all threads."""
         for needed in (dtype, np.dtype(np.float64)):
             self._ready(needed)
 
         def work(_thread: int, first: int, last: int) -> None:
             for i in range(first, last):
-                points = self._points(rows, i, dtype)
-                begin, end = rows.bounds(i)
-                use(begin, end, points)
-                self.advance(end - begin)
+                block = rows.block(i)
+                use(slice(*rows.bounds(i)), block, self._points(rows, i, block, dtype))
+                self.advance(len(block))
 
         self.workers.run(work, rows.n_blocks)
 
     def nearest(self, rows: ArrayRows) -> tuple[np.ndarray, np.ndarray]:
         """Nearest mean (N,) int32 and squared distance to it (N,) float64, in data coordinates."""
         ids = np.empty(rows.n_samples, np.int32)
+        distances = np.empty(rows.n_samples)
 
-        def use(first: int, last: int, points: np.ndarray) -> None:
+        def use(part: slice, block: np.ndarray, points: np.ndarray) -> None:
             near = np.empty(len(points), points.dtype)
-            self._ready(points.dtype).nearest_of(points, ids[first:last], near)
+            self._ready(points.dtype).nearest_of(points, ids[part], near)
+            distances_to(block, self.data_means, ids[part, None], distances[part, None])
 
         self._each_block(rows, self.dtype, use)
-        return ids, self._distances(rows, ids[:, None])[:, 0]
+        return ids, distances
 
     def k_nearest(self, rows: ArrayRows, k: int) -> tuple[np.ndarray, np.ndarray]:
         """The k nearest means (N, k) int32, nearest first, and squared distances (N, k) float64."""
         ids = np.empty((rows.n_samples, k), np.int32)
+        distances = np.empty((rows.n_samples, k))
 
-        def use(first: int, last: int, points: np.ndarray) -> None:
+        def use(part: slice, block: np.ndarray, points: np.ndarray) -> None:
             near = np.empty((len(points), k), points.dtype)
-            self._ready(points.dtype).k_nearest_of(points, ids[first:last], near)
+            self._ready(points.dtype).k_nearest_of(points, ids[part], near)
+            distances_to(block, self.data_means, ids[part], distances[part])
 
         self._each_block(rows, self.dtype, use)
-        return ids, self._distances(rows, ids)
-
-    def _distances(self, rows: ArrayRows, ids: np.ndarray) -> np.ndarray:
-        """Squared distances (N, k) float64 to chosen means, from the rows as they are given."""
-        out = np.empty(ids.shape)
-
-        def work(_thread: int, first: int, last: int) -> None:
-            for i in range(first, last):
-                a, b = rows.bounds(i)
-                distances_to(rows.block(i), self.data_means, ids[a:b], out[a:b])
-
-        self.workers.run(work, rows.n_blocks)
-        return out
+        return ids, distances
 
     def log_density(self, rows: ArrayRows, variance: float) -> np.ndarray:
         """Exact log p(y) of every row (N,) float64, over all components (Eq. 1)."""
@@ -114,8 +106,8 @@ class Evaluator:
         local_variance = variance * self.frame.scale**2
         ready = self._ready(np.dtype(np.float64))
 
-        def use(first: int, last: int, points: np.ndarray) -> None:
-            ready.log_sum_of(points, 0.5 / local_variance, out[first:last])
+        def use(part: slice, _block: np.ndarray, points: np.ndarray) -> None:
+            ready.log_sum_of(points, 0.5 / local_variance, out[part])
 
         self._each_block(rows, np.dtype(np.float64), use)
         n_clusters, n_features = self.means.shape

@@ -186,3 +186,12 @@ def test_the_scale_of_weights_costs_no_digits(search: str, factor: float) -> Non
     np.testing.assert_allclose(scaled.counts_ / factor, plain.counts_, rtol=1e-5)
     np.testing.assert_allclose(scaled.lower_bounds_ / factor, plain.lower_bounds_, rtol=1e-5)
     np.testing.assert_allclose(scaled.coreset_.weights / factor, weights, rtol=1e-12)
+
+
+def test_a_single_weight_may_be_as_large_as_a_float_can_be() -> None:
+    X, _ = data(8)
+    weights = np.zeros(N)
+    weights[3] = 1.7e308
+    model = VCGMM(1, random_state=0).fit(X, sample_weight=weights)
+    np.testing.assert_allclose(model.means_[0], X[3])
+    assert model.counts_[0] == pytest.approx(1.7e308)

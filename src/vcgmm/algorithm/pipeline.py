@@ -173,7 +173,7 @@ def in_units(weights: np.ndarray | None) -> tuple[np.ndarray | None, float]:
     """Weights of about 1, and the power of two that they are multiples of: their scale must not cost digits."""
     if weights is None:
         return None, 1.0
-    exponent = int(np.frexp(weights.max())[1])
+    exponent = int(np.frexp(weights.max())[1]) - 1  # the largest weight is then in [1, 2)
     return np.ldexp(weights, -exponent), math.ldexp(1.0, exponent)
 
 
