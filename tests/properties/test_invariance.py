@@ -195,3 +195,4 @@ def test_a_single_weight_may_be_as_large_as_a_float_can_be() -> None:
     model = VCGMM(1, random_state=0).fit(X, sample_weight=weights)
     np.testing.assert_allclose(model.means_[0], X[3])
     assert model.counts_[0] == pytest.approx(1.7e308)
+    assert model.converged_  # though F itself is beyond what a float can hold

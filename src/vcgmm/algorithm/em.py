@@ -84,6 +84,7 @@ def variational_em(
         `time.perf_counter()` at the start of the fit.
     """
     fit = Fit(means, math.nan, np.zeros(len(means)))
+    bounds: list[float] = []
     given = variance
     for _ in range(n_warmup):
         error, n_evaluations = search.warm_up(fit.means)
@@ -94,12 +95,13 @@ def variational_em(
     for iteration in range(1, max_iter + 1):
         statistics = search.e_step(fit.means, variance)
         fit.n_evaluations += statistics.n_evaluations
-        fit.bounds.append(weight_unit * lower_bound(statistics, log_scale))
+        bounds.append(lower_bound(statistics, log_scale))
+        fit.bounds.append(weight_unit * bounds[-1])
 
         fit.means, variance = m_step(statistics, variance_floor, search.scatter)
         fit.variance, fit.masses = variance, statistics.masses
 
-        change = relative_change(fit.bounds)
+        change = relative_change(bounds)  # in local units of weight, where nothing overflows
         fit.converged = change < tol
         used_variance = statistics.variance / math.exp(2 * log_scale)
         facts = Iteration(iteration, fit.bounds[-1], change, used_variance, time.perf_counter() - begun)
