@@ -7,15 +7,28 @@ from pathlib import Path
 
 import numpy as np
 
-SETS = {"kdd": 500, "rna": 500, "covtype": 2000, "glove50": 4000, "mnist": 1000}
+SETS = {"kdd": 500, "rna": 500, "cifar10": 500, "covtype": 2000, "glove50": 4000, "mnist": 1000}
+
+#: CIFAR-10's training images come first.
+CIFAR10_TRAIN = 50_000
 
 
 def load(name: str) -> np.ndarray:
-    """$VCGMM_DATA/NAME.npy (default ~/.cache/vcgmm), in its own dtype."""
-    folder = Path(os.environ.get("VCGMM_DATA", "~/.cache/vcgmm")).expanduser()
-    path = folder / f"{name}.npy"
+    """$VCGMM_DATA/NAME.npy (default ~/.cache/vcgmm) in its own dtype, or the .npy file of that path.
+
+    Of cifar10 it is the training images, with the uniform noise in [0, 1) that the paper adds.
+    """
+    if name.endswith(".npy"):
+        path = Path(name)
+    else:
+        folder = Path(os.environ.get("VCGMM_DATA", "~/.cache/vcgmm")).expanduser()
+        path = folder / f"{name}.npy"
     if not path.exists():
         raise SystemExit(
             f"{path} is missing: put the set there as an (N, D) array, or point VCGMM_DATA elsewhere."
         )
-    return np.load(path)
+    X: np.ndarray = np.load(path)
+    if name == "cifar10":
+        noise = np.random.default_rng(0).random((CIFAR10_TRAIN, X.shape[1]), dtype=np.float32)
+        return X[:CIFAR10_TRAIN] + noise
+    return X

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..kernels.blocked import BLOCK, search_tasks
-from ..kernels.selection import key_indices, key_types
+from ..kernels.blocked import search_tasks
+from ..kernels.selection import key_indices, key_type
 from ..parallel import Workers
 from .cells import Neighbourhoods, cut_into_tasks, sort_by_cluster
 from .estep import Quanta, scatter_of
@@ -101,11 +101,10 @@ class BlockedSearch:
             order = self._put_in_order(order)
         task_cell, task_start = cut_into_tasks(start)
         candidates = self.neighbourhoods.candidates
-        key_float, key_int = key_types(self.points.dtype, candidates.shape[1])
-        indices = key_indices(candidates.shape[1], key_int)
+        n_candidates = candidates.shape[1]
+        indices = key_indices(n_candidates, key_type(self.points.dtype, n_candidates))
         shift_magic, magic_row, mass_magic = self._quanta.magic_numbers(means)
         n_threads = self.workers.n_threads
-        rows: np.ndarray = np.empty((n_threads, BLOCK), key_float)
         shifts = np.zeros((n_threads, n_clusters, n_features))
         masses = np.zeros((n_threads, n_clusters))
         facts = np.zeros((len(task_cell), 5))
@@ -113,7 +112,7 @@ class BlockedSearch:
         def work(thread: int, first: int, last: int) -> None:
             search_tasks(
                 first, last, task_cell, task_start, self.points, self.weights, order, candidates, means,
-                self.winners, precision, indices, rows[thread], shift_magic, magic_row, mass_magic,
+                self.winners, precision, indices, shift_magic, magic_row, mass_magic,
                 shifts[thread], masses[thread], facts,
             )  # fmt: skip
 

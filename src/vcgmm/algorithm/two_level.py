@@ -14,7 +14,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..kernels.lloyd import cluster_cells, seed_cells
+from ..kernels.greedy import seed_cells
+from ..kernels.lloyd import cluster_cells
 from ..kernels.seeding import lower_distances
 from ..parallel import Workers
 from .cells import sort_by_cluster

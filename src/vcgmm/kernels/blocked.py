@@ -11,16 +11,22 @@ import math
 
 import numpy as np
 
-from .distances import block_distances, local_columns, local_rows, squared_distance
+from .distances import local_rows, squared_distance, transpose_rows
 from .exact_sums import add_moments, add_point
 from .jit import kernel
-from .selection import smallest_keys
+from .selection import AT_ONCE, FEW, LANES, five_smallest_keys, smallest_keys
 
 #: Points in one product: large enough for full speed, small enough that all of it stays in cache.
-BLOCK = 64
+BLOCK = LANES
 
-#: Up to so many features, writing a block transposed costs less than the faster product gains.
+#: Blocks are filled up with zeros to a multiple of this: OpenBLAS is half as fast at sizes in between.
+ROUND = 32
+
+#: Up to so many features, transposing a block costs less than the faster product gains.
 TRANSPOSED = 128
+
+#: Squared norm of a candidate that is none: farther than all others.
+FAR = 1e37
 
 #: Responsibilities below this share of a point's weight do not move a mean.
 NEGLIGIBLE = 1e-9
@@ -30,10 +36,22 @@ BLOCKS_PER_FLUSH = 8
 
 
 @kernel
+def distance_of(
+    slot: int, j: int, products: np.ndarray, centre_squares: np.ndarray, point_squares: np.ndarray
+) -> float:
+    """Squared distance of candidate `slot` and point j of a block, never negative."""
+    value = centre_squares[slot] + point_squares[j] - (products[slot, j] + products[slot, j])
+    return max(value, products.dtype.type(0))
+
+
+@kernel
 def choose_winners(
+    n: int,
     best: np.ndarray,
     mask: int,
-    distances: np.ndarray,
+    products: np.ndarray,
+    centre_squares: np.ndarray,
+    point_squares: np.ndarray,
     position: np.ndarray,
     points: np.ndarray,
     means: np.ndarray,
@@ -47,9 +65,10 @@ def choose_winners(
 
     Parameters
     ----------
-    best : (C', B) int, IN, keys from `smallest_keys`
+    n : int, IN, points in the block
+    best : (C' * LANES,) int, IN, from `smallest_keys`
     mask : int, IN, the bits of a key that hold the index
-    distances : (L, B) float, IN
+    products, centre_squares, point_squares : IN, as in `smallest_keys`
     position : (C,) int32, IN, place of a cluster in the candidate list, or -1
     points, means : IN
     order, low : IN, point j of the block is row order[low + j]
@@ -61,14 +80,14 @@ def choose_winners(
     -------
     int, the number of distances computed to clusters that are no candidates
     """
-    n_winners, n = best.shape
+    n_winners = winners.shape[1]
     last = n_winners - 1
     extra = 0
     for j in range(n):
         # Keys hold rounded distances: look the full ones up and put near ties in order.
         for k in range(n_winners):
-            slot = np.int64(best[k, j] & mask)
-            distance = distances[slot, j]
+            slot = np.int64(best[k * LANES + j] & mask)
+            distance = distance_of(slot, j, products, centre_squares, point_squares)
             place = k
             while place > 0 and near[place - 1, j] > distance:
                 near[place, j] = near[place - 1, j]
@@ -84,7 +103,7 @@ def choose_winners(
                 continue
             slot = np.int64(position[known])
             if slot >= 0:
-                distance = distances[slot, j]
+                distance = distance_of(slot, j, products, centre_squares, point_squares)
             else:
                 distance = squared_distance(points, point, means, known)
                 slot = np.int64(-1 - known)
@@ -139,6 +158,7 @@ def add_block(
     n: int,
     cell: int,
     candidates: np.ndarray,
+    rows: np.ndarray,
     points: np.ndarray,
     weights: np.ndarray,
     means: np.ndarray,
@@ -167,6 +187,7 @@ def add_block(
     ----------
     n : int, IN, points in the block
     cell : int, IN, the cluster whose points they are
+    rows : (B, D) float, IN, the points in coordinates local to its mean
     slots, near, shares, totals : IN, from `choose_winners` and `truncated_posterior`
     winners : (N', C') int32, IN/OUT
     sums : (L, D) float, IN/OUT, sum of gamma s (y - mu_cell) for each candidate
@@ -194,8 +215,8 @@ def add_block(
             if slot >= 0:
                 sum_masses[slot] += part
                 factor = points.dtype.type(part)
-                for d in range(points.shape[1]):
-                    sums[slot, d] += factor * (points[point, d] - means[cell, d])
+                for d in range(rows.shape[1]):
+                    sums[slot, d] += factor * rows[j, d]
             else:
                 add_point(shifts, masses, cluster, points, point, means, part, shift_magic, magic_row, mass_magic)
     facts[0] += bound
@@ -218,7 +239,7 @@ def hand_over(
     masses: np.ndarray,
 ) -> None:
     """Move a cell's local sums to the clusters' float64 totals, and set them to 0."""
-    for i in range(centres.shape[0]):
+    for i in range(sum_masses.shape[0]):
         if sum_masses[i] > 0.0:
             cluster = candidates[cell, i]
             add_moments(
@@ -241,7 +262,6 @@ def search_tasks(
     winners: np.ndarray,
     precision: float,
     indices: np.ndarray,
-    row: np.ndarray,
     shift_magic: np.ndarray,
     magic_row: np.ndarray,
     mass_magic: float,
@@ -264,7 +284,6 @@ def search_tasks(
     winners : (N', C') int32, IN/OUT, nearest first; -1 where not known yet
     precision : float64, IN, 1 / (2 sigma^2); negative: the nearest takes all
     indices : IN, from `selection.key_indices`
-    row : (BLOCK,) float32 or float64, scratch in the keys' float type
     shift_magic : (k, D) float64, IN, from `exact_sums.rounding_constant`
     magic_row : (C,) int32, IN, the row of `shift_magic` for each cluster
     mass_magic : float64, IN, likewise
@@ -275,18 +294,19 @@ def search_tasks(
     """
     n_clusters, n_features = means.shape
     n_candidates = candidates.shape[1]
+    n_slots = indices.shape[0] - 2  # candidates, and some that are none to make their number a multiple
     n_winners = winners.shape[1]
-    mask = indices[-2]
-    row_bits = row.view(indices.dtype)
+    mask = ~indices[-2]
     position = np.full(n_clusters, -1, np.int32)
-    centres = np.empty((n_candidates, n_features), points.dtype)
-    centre_squares = np.empty(n_candidates, points.dtype)
+    centres = np.zeros((n_slots, n_features), points.dtype)
+    centre_squares = np.full(n_slots, FAR, points.dtype)
     sums = np.zeros((n_candidates, n_features), points.dtype)
     sum_masses = np.zeros(n_candidates, np.float64)
-    flat_local = np.empty(n_features * BLOCK, points.dtype)
-    local_squares = np.empty(BLOCK, points.dtype)
-    flat_distances = np.empty(n_candidates * BLOCK, points.dtype)
-    flat_best = np.empty(n_winners * BLOCK, indices.dtype)
+    local = np.zeros((BLOCK, n_features), points.dtype)
+    local_squares = np.zeros(BLOCK, points.dtype)
+    flat_columns = np.empty(BLOCK * (n_features if n_features <= TRANSPOSED else 0), points.dtype)
+    flat_products = np.empty(n_slots * BLOCK, points.dtype)
+    best = np.empty((max(n_winners, FEW) + AT_ONCE) * LANES, indices.dtype)
     slots = np.empty((n_winners, BLOCK), np.int64)
     near = np.empty((n_winners, BLOCK), points.dtype)
     shares = np.empty((n_winners, BLOCK), points.dtype)
@@ -303,34 +323,35 @@ def search_tasks(
             for i in range(n_candidates):
                 position[candidates[cell, i]] = i
         facts[task] = 0.0
-        begin = task_start[task]
-        size = task_start[task + 1] - begin
-        n_blocks = (size + BLOCK - 1) // BLOCK
-        for block in range(n_blocks):
-            low = begin + size * block // n_blocks
-            high = begin + size * (block + 1) // n_blocks
+        begin, end = task_start[task], task_start[task + 1]
+        for low in range(begin, end, BLOCK):
+            high = min(low + BLOCK, end)
             n = high - low
-            distances = flat_distances[: n_candidates * n].reshape(n_candidates, n)
-            best = flat_best[: n_winners * n].reshape(n_winners, n)
+            width = (n + ROUND - 1) // ROUND * ROUND
+            products = flat_products[: n_slots * width].reshape(n_slots, width)
+            local_rows(points, order, low, high, means[cell], local, local_squares)
             if n_features <= TRANSPOSED:
-                columns = flat_local[: n_features * n].reshape(n_features, n)
-                local_columns(points, order, low, high, means[cell], columns, local_squares)
-                block_distances(centres, centre_squares, columns, local_squares, distances)
+                columns = flat_columns[: n_features * width].reshape(n_features, width)
+                transpose_rows(n, local, columns)
+                np.dot(centres, columns, products)
             else:
-                rows = flat_local[: n * n_features].reshape(n, n_features)
-                local_rows(points, order, low, high, means[cell], rows, local_squares)
-                block_distances(centres, centre_squares, rows.T, local_squares, distances)
-            smallest_keys(distances, indices, row, row_bits, best)
+                np.dot(centres, local[:width].T, products)
+            if n_winners <= FEW:
+                five_smallest_keys(width, products, centre_squares, local_squares, indices, best)
+            else:
+                smallest_keys(n_winners, width, products, centre_squares, local_squares, indices, best)
             extra = choose_winners(
-                best, mask, distances, position, points, means, order, low, winners, slots, near
-            )
+                n, best, mask, products, centre_squares, local_squares, position, points, means, order, low,
+                winners, slots, near,
+            )  # fmt: skip
             truncated_posterior(n, near, precision, shares, totals)
             add_block(
-                n, cell, candidates, points, weights, means, order, low, slots, near, shares, totals, precision,
-                shift_magic, magic_row, mass_magic, winners, sums, sum_masses, shifts, masses, facts[task],
+                n, cell, candidates, local, points, weights, means, order, low, slots, near, shares, totals,
+                precision, shift_magic, magic_row, mass_magic, winners, sums, sum_masses, shifts, masses,
+                facts[task],
             )  # fmt: skip
             facts[task, 4] += n * n_candidates + extra
-            if block == n_blocks - 1 or (block + 1) % BLOCKS_PER_FLUSH == 0:
+            if high == end or (high - begin) % (BLOCK * BLOCKS_PER_FLUSH) == 0:
                 hand_over(
                     cell, candidates, centres, sums, sum_masses, shift_magic, magic_row, mass_magic, shifts, masses
                 )

@@ -1,10 +1,10 @@
-"""A small k-means inside each of many cells: D^2 seeding, a few Lloyd steps, one assignment of all."""
+"""A small k-means inside each of many cells: a few Lloyd steps from given seeds, one assignment of all."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from .distances import local_rows, squared_distance
+from .distances import local_rows
 from .jit import kernel
 from .nearest import POINTS, squared_norms, update_nearest
 
@@ -45,26 +45,6 @@ def assign_rows(
 
 
 @kernel
-def draw_index(
-    masses: np.ndarray,
-    n: int,
-    total: float,
-    uniform: float,
-) -> int:
-    """Smallest i with masses[0] + ... + masses[i] > uniform * total, among entries that are positive."""
-    target = uniform * total
-    running = 0.0
-    last = 0
-    for i in range(n):
-        if masses[i] > 0.0:
-            running += masses[i]
-            last = i
-            if running > target:
-                return i
-    return last
-
-
-@kernel
 def spread_rows(order: np.ndarray, low: int, high: int, n: int, jitter: float, out: np.ndarray) -> None:
     """Put n rows spread over order[low:high] first into `out`, the others after them.
 
@@ -85,84 +65,6 @@ def spread_rows(order: np.ndarray, low: int, high: int, n: int, jitter: float, o
         else:
             out[rest] = order[low + i]
             rest += 1
-
-
-@kernel
-def seed_cells(
-    first: int,
-    last: int,
-    points: np.ndarray,
-    weights: np.ndarray,
-    order: np.ndarray,
-    cell_start: np.ndarray,
-    seed_start: np.ndarray,
-    sample_per_seed: int,
-    uniforms: np.ndarray,
-    seeds: np.ndarray,
-    potentials: np.ndarray,
-) -> None:
-    """Greedy D^2 sampling inside cells first..last-1, on a sample of each.
-
-    Several seeds are drawn by D^2 and the one that lowers the error most is taken.
-
-    Parameters
-    ----------
-    points : (N', D) float, IN
-    weights : (N',) float64, IN
-    order : (N',) int64, IN
-    cell_start : (n_cells + 1,) int64, IN, cell i holds the rows order[cell_start[i]:cell_start[i + 1]]
-    seed_start : (n_cells + 1,) int64, IN, cell i draws the seeds seed_start[i]..seed_start[i + 1] - 1
-    sample_per_seed : int, IN, rows looked at for each seed
-    uniforms : (n_seeds, n_trials) float64, IN
-    seeds : (n_seeds,) int64, OUT, rows; -1 where a cell has run out of different rows
-    potentials : (n_seeds,) float64, OUT, the cell's squared error once this seed is there, estimated on the sample
-    """
-    for cell in range(first, last):
-        low, high = cell_start[cell], cell_start[cell + 1]
-        begin, end = seed_start[cell], seed_start[cell + 1]
-        size = high - low
-        n = min(size, sample_per_seed * (end - begin))
-        if n == 0:
-            continue
-        spread = np.empty(size, np.int64)
-        spread_rows(order, low, high, n, uniforms[begin, 0], spread)
-        rows = np.empty((n, points.shape[1]), points.dtype)
-        squares = np.empty(n, points.dtype)
-        local_rows(points, spread, 0, n, points[order[low]].copy(), rows, squares)
-        distances = np.full(n, np.inf, points.dtype)
-        best = np.empty(n, points.dtype)
-        trial = np.empty(n, points.dtype)
-        masses = np.empty(n, np.float64)
-        total = 0.0
-        whole = 0.0
-        for i in range(size):
-            whole += weights[spread[i]]
-            if i < n:
-                masses[i] = weights[spread[i]]
-                total += masses[i]
-        factor = whole / total
-        for c in range(begin, end):
-            seeds[c] = -1
-            potentials[c] = 0.0
-            if total <= 0.0:
-                continue
-            lowest = np.inf
-            for t in range(uniforms.shape[1] if c > begin else 1):
-                pick = draw_index(masses, n, total, uniforms[c, t])
-                potential = 0.0
-                for i in range(n):
-                    distance = squared_distance(rows, i, rows, pick)
-                    trial[i] = distance if distance < distances[i] else distances[i]
-                    potential += weights[spread[i]] * trial[i]
-                if potential < lowest:
-                    lowest = potential
-                    seeds[c] = spread[pick]
-                    best, trial = trial, best
-            distances, best = best, distances
-            total = lowest
-            for i in range(n):
-                masses[i] = weights[spread[i]] * distances[i]
-            potentials[c] = total * factor
 
 
 @kernel
@@ -187,7 +89,7 @@ def cluster_cells(
     ----------
     points : (N', D) float, IN
     weights : (N',) float64, IN
-    order, cell_start : IN, as in `seed_cells`
+    order, cell_start : IN, as in `greedy.seed_cells`
     seeds : (C,) int64, IN, rows
     centre_start : (n_cells + 1,) int64, IN, cell i makes the centres centre_start[i]..centre_start[i + 1] - 1
     sample_per_centre : int, IN, Lloyd steps look at no more rows than this times the cell's centres

@@ -1,68 +1,161 @@
 """The C' nearest of a block of candidates, for many points at once.
 
-Distances come as (candidates x points), so that each step is a loop over points, which LLVM turns into vector
+Products come as (candidates x points), so that each step is a loop over points, which LLVM turns into vector
 instructions.  A candidate's index travels with its distance in the low bits of the same integer: the bit
 pattern of a non-negative float orders like the float itself, so a minimum of integers moves both.
 
 The price is that distances which agree in all but the low bits may come out in the wrong order, so callers look
 the distances up again by index and put ties right.
+
+What is kept lies at a stride that the compiler knows, `LANES`: it need not fear that rows overlap.
 """
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Callable
 
-from .jit import kernel
+import numpy as np
+from numba import types
+from numba.extending import overload
+
+from .jit import FAST, kernel
 
 #: Up to so many candidates fit beside a float32 distance with 15 bits of mantissa left.
 NARROW = 256
 
+#: Points in one block, at most.
+LANES = 64
 
-def key_types(dtype: np.dtype, n_candidates: int) -> tuple[type, type]:
-    """Float and integer type of the keys: 32 bits where the index leaves enough of the distance, else 64."""
-    if dtype == np.float32 and n_candidates <= NARROW:
-        return np.float32, np.int32
-    return np.float64, np.int64
+#: Candidates that are sorted among themselves before they meet the nearest so far.
+AT_ONCE = 4
+
+#: Up to so many nearest are selected in registers.
+FEW = 5
 
 
-def key_indices(n_candidates: int, key_type: type) -> np.ndarray:
-    """Index of every candidate in the keys' type, followed by the mask that covers them and the largest key."""
-    mask = (1 << max(1, int(n_candidates - 1).bit_length())) - 1
-    return np.array([*range(n_candidates), mask, np.iinfo(key_type).max], dtype=key_type)
+def key_type(dtype: np.dtype, n_candidates: int) -> type:
+    """Integer type of the keys: 32 bits where the index leaves enough of the distance, else 64."""
+    return np.int32 if dtype == np.float32 and n_candidates <= NARROW else np.int64
+
+
+def key_indices(n_candidates: int, dtype: type) -> np.ndarray:
+    """Index of every candidate in the keys' type, then a mask that clears its bits from a key, and the largest key.
+
+    There are as many indices as the next multiple of `AT_ONCE`.
+    """
+    n_indices = -(-n_candidates // AT_ONCE) * AT_ONCE
+    mask = (1 << max(1, int(n_indices - 1).bit_length())) - 1
+    return np.array([*range(n_indices), ~mask, np.iinfo(dtype).max], dtype=dtype)
+
+
+def pack(value: float, keep: int, index: int) -> int:
+    """Key of a non-negative distance and an index, in the type of `keep`."""
+    width = np.float32 if isinstance(keep, np.int32) else np.float64
+    return type(keep)((width(value).view(type(keep)) & keep) | index)
+
+
+@overload(pack, jit_options={"fastmath": FAST}, strict=False)
+def _compiled_pack(value: float, keep: types.Integer, index: int) -> Callable[..., int]:  # noqa: ARG001
+    if keep == types.int32:
+        return lambda value, keep, index: np.int32((np.float32(value).view(np.int32) & keep) | index)
+    return lambda value, keep, index: np.int64((np.float64(value).view(np.int64) & keep) | index)
 
 
 @kernel
 def smallest_keys(
-    distances: np.ndarray,
+    n_best: int,
+    n: int,
+    products: np.ndarray,
+    centre_squares: np.ndarray,
+    point_squares: np.ndarray,
     indices: np.ndarray,
-    row: np.ndarray,
-    row_bits: np.ndarray,
     best: np.ndarray,
 ) -> None:
     """Keep, for every point, the keys of its nearest candidates in ascending order.
 
     Parameters
     ----------
-    distances : (L, B) float, IN, non-negative
-    indices : (L' + 2,) int32 or int64, IN, from `key_indices` with L' >= L
-    row : (B,) float32 or float64, scratch
-    row_bits : (B,) int32 or int64, the same memory as `row` seen as integers
-    best : (C', B) int32 or int64, OUT, keys: distance above, index below the mask
+    n_best, n : int, IN, how many to keep, of how many points
+    products : (L', >= n) float, IN, inner products of candidates and points; L' a multiple of AT_ONCE
+    centre_squares, point_squares : IN, their squared norms
+    indices : (L' + 2,) int32 or int64, IN, from `key_indices`
+    best : ((n_best + AT_ONCE) * LANES,) int32 or int64, OUT, keys: the k-th of point j is best[k * LANES + j];
+        the rest is scratch
     """
-    n_best, n_points = best.shape
-    mask = indices[-2]
-    for k in range(n_best):
-        for j in range(n_points):
-            best[k, j] = indices[-1]
-    for i in range(distances.shape[0]):
-        index = indices[i]
-        for j in range(n_points):
-            row[j] = distances[i, j]
-        for j in range(n_points):
-            row_bits[j] = (row_bits[j] & ~mask) | index
+    zero = products.dtype.type(0)
+    keep = indices[-2]
+    for k in range(n_best * LANES):
+        best[k] = indices[-1]
+    scratch = n_best * LANES
+    for i in range(products.shape[0]):
+        for j in range(n):
+            value = centre_squares[i] + point_squares[j] - (products[i, j] + products[i, j])
+            best[scratch + j] = pack(value if value > zero else zero, keep, indices[i])
         for k in range(n_best):
-            for j in range(n_points):
-                key = row_bits[j]
-                kept = best[k, j]
-                best[k, j] = min(kept, key)
-                row_bits[j] = max(kept, key)
+            for j in range(n):
+                kept = best[k * LANES + j]
+                key = best[scratch + j]
+                best[k * LANES + j] = min(kept, key)
+                best[scratch + j] = max(kept, key)
+
+
+@kernel
+def five_smallest_keys(
+    n: int,
+    products: np.ndarray,
+    centre_squares: np.ndarray,
+    point_squares: np.ndarray,
+    indices: np.ndarray,
+    best: np.ndarray,
+) -> None:
+    """`smallest_keys` for n_best = FEW: four candidates at a time, without a detour through memory.
+
+    The four are sorted first, a <= b <= c <= d.  Then b cannot be the smallest of all, c is the third at best,
+    and d the fourth, so each has one comparison less to make than the one before it.
+    """
+    zero = products.dtype.type(0)
+    keep = indices[-2]
+    for k in range(FEW * LANES):
+        best[k] = indices[-1]
+    for i in range(0, products.shape[0], AT_ONCE):
+        square0, square1, square2, square3 = (
+            centre_squares[i], centre_squares[i + 1], centre_squares[i + 2], centre_squares[i + 3],
+        )  # fmt: skip
+        index0, index1, index2, index3 = indices[i], indices[i + 1], indices[i + 2], indices[i + 3]
+        for j in range(n):
+            square = point_squares[j]
+            value0 = square0 + square - (products[i, j] + products[i, j])
+            value1 = square1 + square - (products[i + 1, j] + products[i + 1, j])
+            value2 = square2 + square - (products[i + 2, j] + products[i + 2, j])
+            value3 = square3 + square - (products[i + 3, j] + products[i + 3, j])
+            a = pack(value0 if value0 > zero else zero, keep, index0)
+            b = pack(value1 if value1 > zero else zero, keep, index1)
+            c = pack(value2 if value2 > zero else zero, keep, index2)
+            d = pack(value3 if value3 > zero else zero, keep, index3)
+            a, b = min(a, b), max(a, b)
+            c, d = min(c, d), max(c, d)
+            a, c = min(a, c), max(a, c)
+            b, d = min(b, d), max(b, d)
+            b, c = min(b, c), max(b, c)
+            best0, best1, best2, best3, best4 = (
+                best[j], best[LANES + j], best[2 * LANES + j], best[3 * LANES + j], best[4 * LANES + j],
+            )  # fmt: skip
+            best0, a = min(best0, a), max(best0, a)
+            best1, a = min(best1, a), max(best1, a)
+            best2, a = min(best2, a), max(best2, a)
+            best3, a = min(best3, a), max(best3, a)
+            best4 = min(best4, a)
+            best1, b = min(best1, b), max(best1, b)
+            best2, b = min(best2, b), max(best2, b)
+            best3, b = min(best3, b), max(best3, b)
+            best4 = min(best4, b)
+            best2, c = min(best2, c), max(best2, c)
+            best3, c = min(best3, c), max(best3, c)
+            best4 = min(best4, c)
+            best3, d = min(best3, d), max(best3, d)
+            best4 = min(best4, d)
+            best[j] = best0
+            best[LANES + j] = best1
+            best[2 * LANES + j] = best2
+            best[3 * LANES + j] = best3
+            best[4 * LANES + j] = best4

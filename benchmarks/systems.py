@@ -1,0 +1,125 @@
+"""The systems that `peers.py` compares: each setting is a function from data to centres."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+#: fit(X, n_clusters, seed, n_threads) -> centres (C, D)
+Fit = Callable[[np.ndarray, int, int, int], np.ndarray]
+
+
+@dataclass(frozen=True)
+class System:
+    """One setting of one library.
+
+    Attributes
+    ----------
+    family : str
+        Settings of one family run in one process, which holds the data.
+    name, setting : str
+    fit : callable
+    bytes_per_distance : int
+        Memory it needs for each pair of point and cluster.
+    """
+
+    family: str
+    name: str
+    setting: str
+    fit: Fit
+    bytes_per_distance: int = 0
+
+
+def vcgmm(coreset: Any = "auto", **parameters: Any) -> Fit:
+    """Us; a coreset given as an integer counts points per cluster."""
+
+    def fit(X: np.ndarray, n_clusters: int, seed: int, n_threads: int) -> np.ndarray:
+        from vcgmm import VCGMM
+
+        size = coreset * n_clusters if isinstance(coreset, int) else coreset
+        model = VCGMM(n_clusters, coreset_size=size, random_state=seed, n_threads=n_threads, **parameters)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # few iterations are asked for: that they end early is no news
+            return np.asarray(model.fit(X).means_)
+
+    return fit
+
+
+def sklearn(kind: str, **parameters: Any) -> Fit:
+    """KMeans or MiniBatchKMeans."""
+
+    def fit(X: np.ndarray, n_clusters: int, seed: int, n_threads: int) -> np.ndarray:
+        import sklearn.cluster
+        from threadpoolctl import threadpool_limits
+
+        model = getattr(sklearn.cluster, kind)(n_clusters, random_state=seed, **parameters)
+        with warnings.catch_warnings(), threadpool_limits(n_threads):
+            warnings.simplefilter("ignore")
+            return np.asarray(model.fit(X).cluster_centers_)
+
+    return fit
+
+
+def faiss(kind: str, *, plus_plus: bool = False, **parameters: Any) -> Fit:
+    """faiss.Kmeans or faiss.SuperKmeans."""
+
+    def fit(X: np.ndarray, n_clusters: int, seed: int, n_threads: int) -> np.ndarray:
+        import faiss
+
+        faiss.omp_set_num_threads(n_threads)
+        if plus_plus:
+            parameters["init_method"] = faiss.ClusteringInitMethod_KMEANS_PLUS_PLUS
+        model = getattr(faiss, kind)(X.shape[1], n_clusters, seed=seed + 1, **parameters)
+        model.train(X)
+        return np.asarray(model.centroids)
+
+    return fit
+
+
+def superkmeans(**parameters: Any) -> Fit:
+    """SuperKMeans, the authors' own package."""
+
+    def fit(X: np.ndarray, n_clusters: int, seed: int, n_threads: int) -> np.ndarray:
+        from superkmeans import SuperKMeans
+
+        model = SuperKMeans(n_clusters, X.shape[1], seed=seed + 1, n_threads=n_threads, **parameters)
+        return np.asarray(model.train(X))
+
+    return fit
+
+
+ALL = 1_000_000_000
+
+PEERS = [
+    System("sklearn", "KMeans", "default", sklearn("KMeans")),
+    System("sklearn", "KMeans", "elkan", sklearn("KMeans", algorithm="elkan"), bytes_per_distance=8),
+    System("sklearn", "MiniBatchKMeans", "default", sklearn("MiniBatchKMeans")),
+    System("sklearn", "MiniBatchKMeans", "batch 8192", sklearn("MiniBatchKMeans", batch_size=8192)),
+    System("faiss", "faiss.Kmeans", "default", faiss("Kmeans")),
+    System("faiss", "faiss.Kmeans", "all points", faiss("Kmeans", max_points_per_centroid=ALL)),
+    System("faiss", "faiss.Kmeans", "all points, k-means++",
+           faiss("Kmeans", plus_plus=True, max_points_per_centroid=ALL)),
+    System("faiss", "faiss.SuperKmeans", "default", faiss("SuperKmeans")),
+    System("faiss", "faiss.SuperKmeans", "all points", faiss("SuperKmeans", max_points_per_centroid=ALL)),
+    System("superkmeans", "SuperKMeans", "hierarchical", superkmeans(hierarchical=True)),
+    System("superkmeans", "SuperKMeans", "hierarchical, 5 refinements",
+           superkmeans(hierarchical=True, iters_refinement=5)),
+    System("superkmeans", "SuperKMeans", "flat", superkmeans(hierarchical=False)),
+    System("superkmeans", "SuperKMeans", "flat, all points, 25 iterations",
+           superkmeans(hierarchical=False, sampling_fraction=1.0, max_points_per_cluster=ALL, iters=25)),
+]  # fmt: skip
+
+
+def ours() -> list[System]:
+    """The default, and the settings that lead along our curve from fastest to best."""
+    sweep = [System("vcgmm", "vcgmm", "default", vcgmm())]
+    for coreset in (16, 32, 64, 128, 256, None):
+        for max_iter in (1, 3, 10, 200):
+            size = "all points" if coreset is None else f"{coreset} C"
+            setting = f"{size}, " + ("converged" if max_iter == 200 else f"{max_iter} iterations")
+            sweep.append(System("vcgmm", "vcgmm", setting, vcgmm(coreset, max_iter=max_iter)))
+    return sweep

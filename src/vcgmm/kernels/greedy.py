@@ -1,0 +1,236 @@
+"""Greedy D^2 seeding inside each of many cells, with its distances as matrix products.
+
+D^2 sampling draws a seed with probability proportional to its squared distance to the seeds before it; the greedy
+form draws several candidates and takes the one that lowers the error most.  One at a time that is a pass over the
+rows per candidate.  Here a batch of candidates is drawn at once, their distances to all rows are one product, and
+several seeds are taken from the batch: each time the candidate that lowers the error most, given those taken
+before it.  Candidates that came too near to a seed taken meanwhile gain little and are passed over by themselves.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .distances import local_rows, squared_distance
+from .jit import kernel
+from .lloyd import spread_rows
+
+#: Most seeds taken from one batch of candidates, and the share of the seeds before it that a batch may add.
+LARGEST_BATCH = 8
+BATCH_SHARE = 4
+
+#: Distances below this share of the squared norms are rounding, in float32: they are taken anew, directly.
+CANCELLED = 1e-5
+
+
+@kernel
+def draw_index(
+    running: np.ndarray,
+    n: int,
+    uniform: float,
+) -> int:
+    """Smallest i with running[i] > uniform * running[n - 1]: an entry of positive mass.
+
+    Parameters
+    ----------
+    running : (>= n,) float64, IN, running sums of masses, the last one positive
+    """
+    target = uniform * running[n - 1]
+    low, high = 0, n - 1
+    while low < high:
+        middle = (low + high) // 2
+        if running[middle] > target:
+            high = middle
+        else:
+            low = middle + 1
+    while low > 0 and running[low] == running[low - 1]:  # rounding reached the end, where masses may be 0
+        low -= 1
+    return low
+
+
+@kernel
+def candidate_distances(
+    n: int,
+    n_candidates: int,
+    rows: np.ndarray,
+    squares: np.ndarray,
+    picks: np.ndarray,
+    chosen: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """out[b, i] = ||rows[i] - rows[picks[b]]||^2, exactly 0 for equal rows.
+
+    Parameters
+    ----------
+    rows : (n, D) float, IN
+    squares : (n,) float, IN, squared norms of the rows
+    picks : (>= n_candidates,) int64, IN
+    chosen : (>= n_candidates, D) float, scratch
+    out : (n_candidates, n) float, OUT
+    """
+    for b in range(n_candidates):
+        for d in range(rows.shape[1]):
+            chosen[b, d] = rows[picks[b], d]
+    np.dot(chosen[:n_candidates], rows.T, out)
+    tiny = rows.dtype.type(CANCELLED)
+    for b in range(n_candidates):
+        square = squares[picks[b]]
+        suspects = 0
+        for i in range(n):
+            both = square + squares[i]
+            value = both - (out[b, i] + out[b, i])
+            out[b, i] = value
+            suspects += value < tiny * both
+        if suspects > 0:
+            for i in range(n):
+                if out[b, i] < tiny * (square + squares[i]):
+                    out[b, i] = squared_distance(rows, i, rows, picks[b])
+
+
+@kernel
+def gain_of(n: int, masses: np.ndarray, distances: np.ndarray, candidates: np.ndarray, b: int) -> float:
+    """By how much candidate b would lower the error sum_i masses[i] distances[i]."""
+    zero = distances.dtype.type(0)
+    total = zero
+    for i in range(n):
+        saved = distances[i] - candidates[b, i]
+        total += masses[i] * (saved if saved > zero else zero)
+    return total
+
+
+@kernel
+def take_best(
+    pick: int,
+    n: int,
+    n_candidates: int,
+    masses: np.ndarray,
+    distances: np.ndarray,
+    candidates: np.ndarray,
+    gains: np.ndarray,
+    known_at: np.ndarray,
+) -> int:
+    """The candidate with the largest gain; -1 where none gains anything.
+
+    A gain can only shrink as seeds are taken, so one from before is a bound: only those that still lead are
+    computed anew.
+
+    Parameters
+    ----------
+    pick : int, IN, seeds taken from this batch so far
+    gains : (n_candidates,) float, IN/OUT
+    known_at : (n_candidates,) int64, IN/OUT, how many seeds were taken when a gain was computed
+    """
+    while True:
+        best = 0
+        for b in range(1, n_candidates):
+            if gains[b] > gains[best]:
+                best = b
+        if gains[best] <= 0.0:
+            return -1
+        if known_at[best] == pick:
+            return best
+        gains[best] = gain_of(n, masses, distances, candidates, best)
+        known_at[best] = pick
+
+
+@kernel
+def seed_cells(
+    first: int,
+    last: int,
+    points: np.ndarray,
+    weights: np.ndarray,
+    order: np.ndarray,
+    cell_start: np.ndarray,
+    seed_start: np.ndarray,
+    sample_per_seed: int,
+    uniforms: np.ndarray,
+    seeds: np.ndarray,
+    potentials: np.ndarray,
+) -> None:
+    """Greedy D^2 sampling inside cells first..last-1, on a sample of each.
+
+    Parameters
+    ----------
+    points : (N', D) float, IN
+    weights : (N',) float64, IN
+    order : (N',) int64, IN
+    cell_start : (n_cells + 1,) int64, IN, cell i holds the rows order[cell_start[i]:cell_start[i + 1]]
+    seed_start : (n_cells + 1,) int64, IN, cell i draws the seeds seed_start[i]..seed_start[i + 1] - 1
+    sample_per_seed : int, IN, rows looked at for each seed
+    uniforms : (n_seeds, n_trials) float64, IN
+    seeds : (n_seeds,) int64, OUT, rows; -1 where a cell has run out of different rows
+    potentials : (n_seeds,) float64, OUT, the cell's squared error once this seed is there, estimated on the sample
+    """
+    n_features = points.shape[1]
+    n_trials = uniforms.shape[1]
+    most = LARGEST_BATCH * n_trials
+    picks = np.empty(most, np.int64)
+    chosen = np.empty((most, n_features), points.dtype)
+    gains = np.empty(most, points.dtype)
+    known_at = np.empty(most, np.int64)
+    for cell in range(first, last):
+        low, high = cell_start[cell], cell_start[cell + 1]
+        begin, end = seed_start[cell], seed_start[cell + 1]
+        size = high - low
+        n = min(size, sample_per_seed * (end - begin))
+        for c in range(begin, end):
+            seeds[c] = -1
+            potentials[c] = 0.0
+        if n == 0:
+            continue
+        spread = np.empty(size, np.int64)
+        spread_rows(order, low, high, n, uniforms[begin, 0], spread)
+        rows = np.empty((n, n_features), points.dtype)
+        squares = np.empty(n, points.dtype)
+        local_rows(points, spread, 0, n, points[order[low]].copy(), rows, squares)
+        masses = np.empty(n, points.dtype)
+        running = np.empty(n, np.float64)
+        distances = np.empty(n, points.dtype)
+        flat = np.empty(most * n, points.dtype)
+        sampled, whole = 0.0, 0.0
+        for i in range(size):
+            whole += weights[spread[i]]
+            if i < n:
+                masses[i] = points.dtype.type(weights[spread[i]])
+                sampled += weights[spread[i]]
+                running[i] = sampled
+        factor = whole / sampled
+        picks[0] = draw_index(running, n, uniforms[begin, 0])
+        candidate_distances(n, 1, rows, squares, picks, chosen, flat[:n].reshape(1, n))
+        for i in range(n):
+            distances[i] = flat[i]
+        seeds[begin] = spread[picks[0]]
+        c = begin + 1
+        found = 1
+        while found > 0:
+            # The error with all seeds so far, and its running sums for the next draws.
+            total = 0.0
+            for i in range(n):
+                total += np.float64(masses[i]) * np.float64(distances[i])
+                running[i] = total
+            potentials[c - 1] = total * factor
+            if total <= 0.0 or c == end:
+                break
+            batch = min(end - c, LARGEST_BATCH, max(1, (c - begin) // BATCH_SHARE))
+            n_candidates = batch * n_trials
+            for b in range(n_candidates):
+                picks[b] = draw_index(running, n, uniforms[c + b // n_trials, b % n_trials])
+                gains[b] = np.inf
+                known_at[b] = -1
+            candidates = flat[: n_candidates * n].reshape(n_candidates, n)
+            candidate_distances(n, n_candidates, rows, squares, picks, chosen, candidates)
+            found = 0
+            while found < batch:
+                best = take_best(found, n, n_candidates, masses, distances, candidates, gains, known_at)
+                if best < 0:
+                    break
+                lowered = 0.0
+                for i in range(n):
+                    if candidates[best, i] < distances[i]:
+                        distances[i] = candidates[best, i]
+                    lowered += np.float64(masses[i]) * np.float64(distances[i])
+                seeds[c] = spread[picks[best]]
+                potentials[c] = lowered * factor
+                gains[best] = 0
+                found += 1
+                c += 1
