@@ -33,6 +33,15 @@ def check_number(name: str, value: object, low: float) -> float:
     return float(value)
 
 
+def check_relaxation(value: object) -> float:
+    """A number between 0 and 2, both excluded: what keeps an M-step from lowering the bound."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real) or not 0 < float(value) < 2:
+        raise ValueError(
+            f"relaxation={value!r} is not valid: give a number above 0 and below 2 (1: plain M-steps, as in the paper)."
+        )
+    return float(value)
+
+
 def check_choice(name: str, value: object, choices: tuple[str, ...]) -> str:
     """One of a few strings."""
     if not isinstance(value, str) or value not in choices:

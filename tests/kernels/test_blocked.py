@@ -11,8 +11,16 @@ from hypothesis import strategies as st
 from vcgmm.algorithm import reference
 from vcgmm.algorithm.cells import sort_by_cluster
 from vcgmm.algorithm.estep import Quanta
-from vcgmm.kernels.blocked import BLOCK, BLOCKS_PER_FLUSH, TRANSPOSED, search_tasks, truncated_posterior
-from vcgmm.kernels.selection import key_indices, key_types
+from vcgmm.kernels.blocked import (
+    BLOCK,
+    BLOCKS_PER_FLUSH,
+    ROUND,
+    TRANSPOSED,
+    distance_of,
+    search_tasks,
+    truncated_posterior,
+)
+from vcgmm.kernels.selection import FEW, key_indices, key_type
 
 pytestmark = pytest.mark.interpreted
 
@@ -62,7 +70,7 @@ def search(p: Problem, sigma2: float | None, cuts: tuple[int, ...] = (), points_
     task_start = [low for c in range(n_clusters) for low in range(start[c], start[c + 1], points_per_task)]
     task_cell = p.K[order[task_start], 0]
     n_candidates = p.candidates.shape[1]
-    key_float, key_int = key_types(p.Y.dtype, n_candidates)
+    indices = key_indices(n_candidates, key_type(p.Y.dtype, n_candidates))
     shift_magic, magic_row, mass_magic = Quanta(p.Y, p.gamma).magic_numbers(p.mu)
     winners, facts = p.K.copy(), np.zeros((len(task_cell), 5))
     limits = [0, *cuts, len(task_cell)]
@@ -70,8 +78,8 @@ def search(p: Problem, sigma2: float | None, cuts: tuple[int, ...] = (), points_
     for i, (first, last) in enumerate(itertools.pairwise(limits)):
         search_tasks(
             first, last, task_cell, np.array([*task_start, len(p.Y)]), p.Y, p.gamma, order, p.candidates, p.mu,
-            winners, -1.0 if sigma2 is None else 0.5 / sigma2, key_indices(n_candidates, key_int),
-            np.empty(BLOCK, key_float), shift_magic, magic_row, mass_magic, shifts[i], masses[i], facts,
+            winners, -1.0 if sigma2 is None else 0.5 / sigma2, indices, shift_magic, magic_row, mass_magic,
+            shifts[i], masses[i], facts,
         )  # fmt: skip
     return Found(winners, shifts.sum(axis=0), masses.sum(axis=0), facts.sum(axis=0))
 
@@ -106,7 +114,7 @@ def assert_sums(p: Problem, sigma2: float, found: Found, rtol: float) -> None:
 # -------------------------------------------------------------------------------------------------- all candidates
 
 
-@pytest.mark.parametrize("truncation", [1, 4, 10])
+@pytest.mark.parametrize("truncation", [1, 4, FEW, FEW + 1, 10])
 def test_with_all_clusters_as_candidates_a_search_is_exact(truncation: int) -> None:
     p = problem(truncation, truncation, n_candidates=10)
     sigma2 = 0.6
@@ -119,23 +127,26 @@ def test_with_all_clusters_as_candidates_a_search_is_exact(truncation: int) -> N
     assert found.facts[4] == 80 * 10
 
 
+@pytest.mark.parametrize("truncation", [3, FEW + 2])
 @pytest.mark.parametrize(("n_candidates", "offset"), [(10, 0.0), (10, 1000.0), (270, 0.0)])
-def test_float32_is_exact_up_to_rounding(n_candidates: int, offset: float) -> None:
-    p = problem(1, 3, n_candidates, np.float32, n=40, n_clusters=n_candidates)
+def test_float32_is_exact_up_to_rounding(n_candidates: int, offset: float, truncation: int) -> None:
+    p = problem(1, truncation, n_candidates, np.float32, n=40, n_clusters=n_candidates)
     p.Y += np.float32(offset)
     p.mu += np.float32(offset)
     found = search(p, 0.5)
     distances = reference.squared_distances(p.Y.astype(np.float64), p.mu.astype(np.float64))
-    true = np.sort(distances, axis=1)[:, :3]
+    true = np.sort(distances, axis=1)[:, :truncation]
     np.testing.assert_allclose(
         np.take_along_axis(distances, found.winners.astype(np.int64), axis=1), true, rtol=1e-4, atol=1e-6
     )
     assert_sums(p, 0.5, found, 1e-4)
 
 
-def test_rows_wider_than_what_is_transposed_are_searched_alike() -> None:
-    p = problem(8, 2, n_candidates=4, n=12, n_clusters=4, D=TRANSPOSED + 2)
-    found = search(p, 20.0)
+@pytest.mark.parametrize("points_per_task", [1 << 30, 3])
+@pytest.mark.parametrize(("D", "n"), [(TRANSPOSED, 12), (TRANSPOSED + 1, 12), (TRANSPOSED + 1, BLOCK + 5)])
+def test_rows_wider_than_what_is_transposed_are_searched_alike(D: int, n: int, points_per_task: int) -> None:
+    p = problem(8, 2, n_candidates=4, n=n, n_clusters=4, D=D)
+    found = search(p, 20.0, points_per_task=points_per_task)
     np.testing.assert_array_equal(found.winners, best_known(p))
     assert_sums(p, 20.0, found, 1e-6)
 
@@ -178,8 +189,11 @@ def test_the_bound_cannot_fall(seed: int, truncation: int, sigma2: float) -> Non
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_old_winners_outside_the_list_give_way_only_to_nearer_candidates(seed: int) -> None:
-    p = problem(seed, 3, n_candidates=4)
+@pytest.mark.parametrize(("truncation", "n_candidates"), [(3, 4), (3, 6), (FEW, FEW), (FEW + 1, 7)])
+def test_old_winners_outside_the_list_give_way_only_to_nearer_candidates(
+    truncation: int, n_candidates: int, seed: int
+) -> None:
+    p = problem(seed, truncation, n_candidates)
     found = search(p, 0.5)
     np.testing.assert_array_equal(found.winners, best_known(p))
     assert_sums(p, 0.5, found, 1e-6)
@@ -189,6 +203,76 @@ def test_distances_to_winners_outside_the_list_are_counted() -> None:
     p = problem(4, 3, n_candidates=4)
     outside = sum(len(np.setdiff1d(k, p.candidates[k[0]])) for k in p.K)
     assert search(p, 0.5).facts[4] == 80 * 4 + outside
+
+
+# --------------------------------------------------------------------------------------------------------- filling
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_candidates", range(1, 10))
+def test_any_number_of_candidates_can_be_searched(n_candidates: int, dtype: type) -> None:
+    p = problem(n_candidates, min(n_candidates, 3), n_candidates, dtype)
+    found = search(p, 0.6)
+    np.testing.assert_array_equal(found.winners, best_known(p))
+    assert_sums(p, 0.6, found, 1e-6 if dtype is np.float64 else 1e-4)
+    outside = sum(len(np.setdiff1d(k, p.candidates[k[0]])) for k in p.K)
+    assert found.facts[4] == 80 * n_candidates + outside
+
+
+@pytest.mark.parametrize("truncation", [3, FEW, FEW + 1, 7])
+@pytest.mark.parametrize("n_clusters", [7, 9])
+def test_all_candidates_win_before_one_that_is_none(n_clusters: int, truncation: int) -> None:
+    p = problem(9, truncation, n_clusters, n_clusters=n_clusters)
+    p.K[:, 1:] = -1
+    found = search(p, 0.6)
+    np.testing.assert_array_equal(found.winners, best_known(p))
+
+
+@pytest.mark.parametrize(("dtype", "far"), [(np.float32, 1e18), (np.float32, 5e18), (np.float64, 1e30)])
+@pytest.mark.parametrize("truncation", [3, FEW + 1])
+def test_even_clusters_at_the_end_of_the_range_win_before_a_candidate_that_is_none(
+    truncation: int, dtype: type, far: float
+) -> None:
+    p = problem(10, truncation, truncation, dtype, n=8, n_clusters=truncation)
+    p.K[:] = [0, *[-1] * (truncation - 1)]
+    p.mu[-2:] = [[far, 0, 0], [0, 2 * far, 0]]
+    np.testing.assert_array_equal(search(p, 0.6).winners, best_known(p))
+
+
+@given(
+    st.sampled_from([1, ROUND - 1, ROUND, ROUND + 1, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK + 3]),
+    st.integers(1, FEW + 2),
+    st.integers(0, 1000),
+)
+def test_blocks_of_any_size_are_searched_exactly(n: int, truncation: int, seed: int) -> None:
+    p = problem(seed, truncation, n_candidates=7, n=n, n_clusters=8, D=2)
+    p.K[:, 0] = seed % 8  # all in one cell
+    p.K[:, 1:] = -1
+    found = search(p, 0.6)
+    np.testing.assert_array_equal(found.winners, best_known(p))
+    assert_sums(p, 0.6, found, 1e-6)
+    assert found.facts[4] == n * 7
+
+
+@pytest.mark.parametrize("truncation", [3, FEW + 1])
+@pytest.mark.parametrize("D", [3, TRANSPOSED + 1])
+def test_what_fills_up_a_block_changes_no_point(D: int, truncation: int) -> None:
+    p = problem(11, truncation, n_candidates=7, n=BLOCK + 21, n_clusters=8, D=D)
+    p.K[:, 0] = np.repeat([0, 1], [BLOCK + 10, 11])
+    p.K[:, 1:] = -1
+    together = search(p, 0.1 * D)
+    for points_per_task in (1, ROUND - 1, ROUND + 1, BLOCK):
+        apart = search(p, 0.1 * D, points_per_task=points_per_task)
+        np.testing.assert_array_equal(apart.winners, together.winners)
+        np.testing.assert_allclose(apart.masses, together.masses, rtol=1e-12)
+        np.testing.assert_allclose(apart.shifts, together.shifts, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(apart.facts, together.facts, rtol=1e-12)
+
+
+def test_rounding_makes_no_distance_negative() -> None:
+    products = np.array([[2.0, 1.0]], np.float32)
+    assert distance_of(0, 0, products, np.array([2.0], np.float32), np.ones(2, np.float32)) == 0.0
+    assert distance_of(0, 1, products, np.array([2.0], np.float32), np.ones(2, np.float32)) == 1.0
 
 
 # ---------------------------------------------------------------------------------------------------------- blocks

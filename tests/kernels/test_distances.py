@@ -4,26 +4,35 @@ import numpy as np
 import pytest
 
 from vcgmm.algorithm import reference
-from vcgmm.kernels.distances import block_distances, distances_to, local_columns, local_rows, squared_distance
+from vcgmm.kernels.distances import block_distances, distances_to, local_rows, squared_distance, transpose_rows
 
 pytestmark = pytest.mark.interpreted
 
 TYPES = [(np.float32, 1e-5), (np.float64, 1e-13)]
 
 
-def test_rows_and_columns_are_taken_from_an_origin() -> None:
+@pytest.mark.parametrize(("dtype", "rtol"), TYPES)
+def test_rows_are_taken_from_an_origin(dtype: type, rtol: float) -> None:
     rng = np.random.default_rng(0)
-    source = rng.normal(size=(9, 4)).astype(np.float32)
+    source = rng.normal(size=(9, 4)).astype(dtype)
     order = rng.permutation(9)
     origin = source[3]
-    rows, squares = np.empty((5, 4), np.float32), np.empty(5, np.float32)
-    columns, column_squares = np.empty((4, 5), np.float32), np.empty(5, np.float32)
+    rows, squares = np.full((8, 4), 7.0, dtype), np.full(8, 7.0, dtype)
     local_rows(source, order, 2, 7, origin, rows, squares)
-    local_columns(source, order, 2, 7, origin, columns, column_squares)
-    np.testing.assert_array_equal(rows, source[order[2:7]] - origin)
-    np.testing.assert_array_equal(columns, rows.T)
-    np.testing.assert_allclose(squares, (rows.astype(np.float64) ** 2).sum(axis=1), rtol=1e-6)
-    np.testing.assert_allclose(column_squares, squares, rtol=1e-6)
+    np.testing.assert_array_equal(rows[:5], source[order[2:7]] - origin)
+    np.testing.assert_allclose(squares[:5], (rows[:5].astype(np.float64) ** 2).sum(axis=1), rtol=rtol)
+    assert (rows[5:] == 7.0).all()
+    assert (squares[5:] == 7.0).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("n", "width"), [(5, 5), (5, 8), (1, 32), (0, 4)])
+def test_rows_become_columns_and_zeros_fill_up(n: int, width: int, dtype: type) -> None:
+    rows = np.random.default_rng(4).normal(size=(6, 3)).astype(dtype)
+    columns = np.full((3, width), np.nan, dtype)
+    transpose_rows(n, rows, columns)
+    np.testing.assert_array_equal(columns[:, :n], rows[:n].T)
+    assert (columns[:, n:] == 0.0).all()
 
 
 @pytest.mark.parametrize(("dtype", "rtol"), TYPES)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vcgmm.algorithm import reference
-from vcgmm.kernels.lloyd import assign_rows, cluster_cells, draw_index, seed_cells, spread_rows
+from vcgmm.kernels.lloyd import assign_rows, cluster_cells, spread_rows
 from vcgmm.kernels.nearest import POINTS
 
 pytestmark = pytest.mark.interpreted
@@ -36,22 +36,7 @@ def test_rounding_makes_no_distance_negative() -> None:
     assert distances.min() >= 0.0
 
 
-# ----------------------------------------------------------------------------------------------- draws and samples
-
-
-@given(
-    st.lists(st.sampled_from([0.0, 0.5, 1.0, 3.0]), min_size=1, max_size=12).filter(any),
-    st.floats(0.0, 1.0, exclude_max=True),
-)
-def test_a_draw_inverts_the_running_sum_and_never_meets_a_zero(masses: list[float], uniform: float) -> None:
-    array = np.array(masses)
-    place = draw_index(array, len(array), array.sum(), uniform)
-    assert array[place] > 0
-    assert place == np.searchsorted(np.cumsum(array), uniform * array.sum(), side="right")
-
-
-def test_a_draw_beyond_the_sum_takes_the_last_entry_that_has_mass() -> None:
-    assert draw_index(np.array([1.0, 2.0, 0.0]), 3, 3.0 * (1 + 1e-9), 0.9999999999) == 1
+# --------------------------------------------------------------------------------------------------------- samples
 
 
 @given(st.integers(1, 30), st.floats(0.0, 1.0, exclude_max=True), st.data())
@@ -81,81 +66,13 @@ def cells() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     return points, rng.uniform(0.5, 2.0, 65), rng.permutation(65), np.array([0, 40, 40, 65])
 
 
-def draw_seeds(
-    points: np.ndarray,
-    weights: np.ndarray,
-    order: np.ndarray,
-    start: np.ndarray,
-    wanted: list[int],
-    sample_per_seed: int = 100,
-    n_trials: int = 1,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    seed_start = np.concatenate([[0], np.cumsum(wanted)])
-    uniforms = np.random.default_rng(0).random((seed_start[-1], n_trials))
-    seeds, potentials = np.full(seed_start[-1], -1, np.int64), np.zeros(seed_start[-1])
-    seed_cells(
-        0, len(wanted), points, weights, order, start, seed_start, sample_per_seed, uniforms, seeds, potentials
-    )
-    return seeds, potentials, seed_start
-
-
-@pytest.mark.parametrize("n_trials", [1, 3])
-def test_a_cell_draws_its_own_rows_and_none_twice(cells: tuple[np.ndarray, ...], n_trials: int) -> None:
-    points, weights, order, start = cells
-    seeds, _, _ = draw_seeds(points, weights, order, start, [10, 0, 25], n_trials=n_trials)
-    assert set(seeds[:10]) <= set(order[:40])
-    assert set(seeds[10:]) == set(order[40:])
-    assert len(set(seeds)) == 35
-
-
-def test_potentials_are_the_error_of_the_seeds_so_far(cells: tuple[np.ndarray, ...]) -> None:
-    points, weights, order, start = cells
-    seeds, potentials, _ = draw_seeds(points, weights, order, start, [6, 0, 6])
-    for members, first in ((order[:40], 0), (order[40:], 6)):
-        for k in range(1, 7):
-            error = reference.quantization_error(
-                points[members], weights[members], points[seeds[first : first + k]]
-            )
-            assert potentials[first + k - 1] == pytest.approx(error, rel=1e-5)
-        assert (np.diff(potentials[first : first + 6]) < 0).all()
-
-
-def test_of_several_draws_the_one_that_lowers_the_error_most_is_taken() -> None:
-    rng = np.random.default_rng(4)
-    points, weights = rng.normal(size=(30, 2)), rng.uniform(0.5, 2.0, 30)
-    seeds, _, _ = draw_seeds(points, weights, np.arange(30), np.array([0, 30]), [5], n_trials=4)
-    uniforms = np.random.default_rng(0).random((5, 4))
-    masses, chosen = weights, []
-    for c in range(5):
-        draws = np.searchsorted(np.cumsum(masses), uniforms[c, : 4 if c else 1] * masses.sum(), side="right")
-        errors = [reference.quantization_error(points, weights, points[[*chosen, draw]]) for draw in draws]
-        chosen.append(int(draws[np.argmin(errors)]))
-        masses = weights * reference.squared_distances(points, points[chosen]).min(axis=1)
-    assert seeds.tolist() == chosen
-
-
-def test_potentials_of_a_sample_stand_for_the_whole_cell() -> None:
-    points = np.repeat(np.random.default_rng(3).normal(size=(4, 2)), 10, axis=0).astype(np.float32)
-    everything = draw_seeds(points, np.ones(40), np.arange(40), np.array([0, 40]), [2])
-    sampled = draw_seeds(points, np.ones(40), np.arange(40), np.array([0, 40]), [2], sample_per_seed=4)
-    assert points[everything[0]].tolist() == points[sampled[0]].tolist()
-    np.testing.assert_allclose(sampled[1], everything[1], rtol=1e-5)
-
-
-def test_a_cell_of_equal_rows_runs_out_of_seeds() -> None:
-    points = np.repeat(np.array([[1.0, 2.0], [5.0, 2.0]], np.float32), 5, axis=0)
-    seeds, potentials, _ = draw_seeds(points, np.ones(10), np.arange(10), np.array([0, 10]), [4])
-    assert (seeds[:2] >= 0).all()
-    assert points[seeds[0], 0] != points[seeds[1], 0]
-    assert seeds[2:].tolist() == [-1, -1]
-    assert potentials[1:].tolist() == [0.0, 0.0, 0.0]
-
-
 def cluster(
     cells: tuple[np.ndarray, ...], wanted: list[int], sample_per_centre: int, n_steps: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Centres, labels, distances and seeds, which are the first rows of every cell."""
     points, weights, order, start = cells
-    seeds, _, centre_start = draw_seeds(points, weights, order, start, wanted)
+    seeds = np.concatenate([order[low : low + k] for low, k in zip(start[:-1], wanted, strict=True)])
+    centre_start = np.concatenate([[0], np.cumsum(wanted)])
     centres = np.full((len(seeds), points.shape[1]), np.nan)
     labels, distances = np.full(len(points), -1, np.int32), np.empty(len(points), points.dtype)
     cluster_cells(

@@ -1,32 +1,95 @@
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+import numba
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vcgmm.kernels.selection import NARROW, key_indices, key_types, smallest_keys
+from vcgmm.algorithm import reference
+from vcgmm.kernels.blocked import FAR
+from vcgmm.kernels.selection import (
+    AT_ONCE,
+    FEW,
+    LANES,
+    NARROW,
+    five_smallest_keys,
+    key_indices,
+    key_type,
+    pack,
+    smallest_keys,
+)
 
 pytestmark = pytest.mark.interpreted
 
+#: Distances with ties, near ties, zeros, and large and small ones.
+VALUES = st.sampled_from([0.0, 1e-30, 1.0, 1.0 + 2.0**-20, 2.0, 1e30])
 
-def select(distances: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
-    """Keys and candidates of the `size` smallest distances of every column, as the kernel finds them."""
+#: Types of points, and numbers of candidates that lead to 32-bit keys, to 64-bit keys, and to 64-bit keys only
+#: because there are so many.
+KINDS = [(np.float32, 1, 24), (np.float64, 1, 24), (np.float32, NARROW + 1, NARROW + 9)]
+
+
+@dataclass
+class Block:
+    """What the kernels read; candidates are filled up with some that are none."""
+
+    products: np.ndarray
+    centre_squares: np.ndarray
+    point_squares: np.ndarray
+    indices: np.ndarray
+
+    def cut(self, n: int) -> Block:
+        """The first n points alone."""
+        return Block(self.products[:, :n].copy(), self.centre_squares, self.point_squares[:n], self.indices)
+
+
+def block_of(products: np.ndarray, centre_squares: np.ndarray, point_squares: np.ndarray) -> Block:
+    dtype, (n_candidates, n_points) = products.dtype, products.shape
+    indices = key_indices(n_candidates, key_type(dtype, n_candidates))
+    n_slots = len(indices) - 2
+    padded, squares = np.zeros((n_slots, n_points), dtype), np.full(n_slots, FAR, dtype)
+    padded[:n_candidates] = products
+    squares[:n_candidates] = centre_squares
+    return Block(padded, squares, point_squares.astype(dtype), indices)
+
+
+def with_distances(distances: np.ndarray) -> Block:
+    """A block with exactly these squared distances, (candidates, points)."""
     n_candidates, n_points = distances.shape
-    key_float, key_int = key_types(distances.dtype, n_candidates)
-    indices = key_indices(n_candidates, key_int)
-    row = np.empty(n_points, key_float)
-    best = np.empty((size, n_points), key_int)
-    smallest_keys(distances, indices, row, row.view(key_int), best)
-    return best, best & indices[-2]
+    return block_of(distances / -2, np.zeros(n_candidates), np.zeros(n_points))
+
+
+def with_rows(centres: np.ndarray, points: np.ndarray) -> Block:
+    return block_of(centres @ points.T, (centres**2).sum(axis=1), (points**2).sum(axis=1))
+
+
+def keys(block: Block, size: int, n: int | None = None, few: bool = False) -> np.ndarray:
+    """The `size` smallest keys of the first n points, (size, n)."""
+    n = block.products.shape[1] if n is None else n
+    kept = FEW if few else size
+    best = np.full((kept + AT_ONCE) * LANES, -1, block.indices.dtype)  # smaller than any key
+    arrays = block.products, block.centre_squares, block.point_squares, block.indices
+    if few:
+        five_smallest_keys(n, *arrays, best)
+    else:
+        smallest_keys(size, n, *arrays, best)
+    return best.reshape(-1, LANES)[:size, :n]
+
+
+def found(block: Block, size: int, few: bool = False) -> np.ndarray:
+    """Candidates with the smallest distances, (size, points)."""
+    return keys(block, size, few=few) & ~block.indices[-2]
 
 
 def packed(distances: np.ndarray) -> np.ndarray:
     """Every distance with its candidate's index in the low bits."""
-    key_float, key_int = key_types(distances.dtype, len(distances))
-    mask = key_indices(len(distances), key_int)[-2]
-    bits = distances.astype(key_float).view(key_int)
-    return (bits & ~mask) | np.arange(len(distances), dtype=key_int)[:, None]
+    integer = key_type(distances.dtype, len(distances))
+    indices = key_indices(len(distances), integer)
+    bits = distances.astype(np.float32 if integer is np.int32 else np.float64).view(integer)
+    return (bits & indices[-2]) | indices[: len(distances), None]
 
 
 def counting(size: int, n_points: int) -> np.ndarray:
@@ -34,15 +97,65 @@ def counting(size: int, n_points: int) -> np.ndarray:
     return np.repeat(np.arange(size)[:, None], n_points, axis=1)
 
 
+# ------------------------------------------------------------------------------------------------------------ keys
+
+
 def test_keys_are_narrow_where_the_index_leaves_enough_of_the_distance() -> None:
-    assert key_types(np.dtype(np.float32), NARROW) == (np.float32, np.int32)
-    assert key_types(np.dtype(np.float32), NARROW + 1) == (np.float64, np.int64)
-    assert key_types(np.dtype(np.float64), 2) == (np.float64, np.int64)
+    assert key_type(np.dtype(np.float32), NARROW) is np.int32
+    assert key_type(np.dtype(np.float32), NARROW + 1) is np.int64
+    assert key_type(np.dtype(np.float64), 2) is np.int64
 
 
-@pytest.mark.parametrize(("n", "mask"), [(1, 1), (2, 1), (3, 3), (128, 127), (129, 255)])
-def test_the_mask_covers_every_index(n: int, mask: int) -> None:
-    assert key_indices(n, np.int32).tolist() == [*range(n), mask, 2**31 - 1]
+@pytest.mark.parametrize("integer", [np.int32, np.int64])
+@pytest.mark.parametrize(
+    ("n", "n_indices", "mask"),
+    [
+        (1, 4, 3),
+        (3, 4, 3),
+        (4, 4, 3),
+        (5, 8, 7),
+        (127, 128, 127),
+        (128, 128, 127),
+        (129, 132, 255),
+        (256, 256, 255),
+    ],
+)
+def test_the_mask_covers_every_index_and_those_that_fill_up(
+    n: int, n_indices: int, mask: int, integer: type
+) -> None:
+    indices = key_indices(n, integer)
+    assert indices.dtype == integer
+    assert indices.tolist() == [*range(n_indices), ~mask, np.iinfo(integer).max]
+
+
+@numba.njit
+def compiled_pack(value: float, keep: int, index: int) -> int:
+    return pack(value, keep, index)
+
+
+@pytest.mark.parametrize(("dtype", "n_candidates"), [(np.float32, NARROW), (np.float32, 1000), (np.float64, 100)])
+@given(data=st.data())
+def test_keys_order_as_distances_and_hold_the_index(dtype: type, n_candidates: int, data: st.DataObject) -> None:
+    width = 8 * np.dtype(dtype).itemsize
+    floats = st.floats(0.0, float(np.finfo(dtype).max), width=width)
+    small, large = sorted(dtype(data.draw(floats)) for _ in range(2))
+    i, j = (data.draw(st.integers(0, n_candidates - 1)) for _ in range(2))
+    indices = key_indices(n_candidates, key_type(np.dtype(dtype), n_candidates))
+    keep = indices[-2]
+    low, high = pack(small, keep, indices[i]), pack(large, keep, indices[j])
+    assert type(low) is indices.dtype.type
+    assert low & ~keep == i
+    assert 0 <= low <= indices[-1]
+    assert low & keep <= high & keep
+    assert pack(small, keep, indices[min(i, j)]) <= pack(small, keep, indices[max(i, j)])
+    assert compiled_pack(small, keep, indices[i]) == low
+    kept = np.array(low & keep).view(np.float32 if indices.dtype == np.int32 else np.float64)
+    assert kept <= small
+    if small > 1e-30:
+        assert kept >= small * (1 - 2.0**-15)
+
+
+# ------------------------------------------------------------------------------------------------ smallest of all
 
 
 @pytest.mark.parametrize(
@@ -52,31 +165,105 @@ def test_the_mask_covers_every_index(n: int, mask: int) -> None:
 def test_distances_well_apart_come_out_as_argpartition_has_them(dtype: type, n_candidates: int, size: int) -> None:
     rng = np.random.default_rng(n_candidates)
     distances = rng.permuted(np.tile(np.arange(n_candidates, dtype=dtype), (6, 1)), axis=1).T.copy()
-    _, found = select(distances, size)
     expected = np.argpartition(distances, size - 1, axis=0)[:size]
-    np.testing.assert_array_equal(np.sort(found, axis=0), np.sort(expected, axis=0))
-    np.testing.assert_array_equal(np.take_along_axis(distances, found, axis=0), counting(size, 6))
+    for few in (False, True) if size <= FEW else (False,):
+        candidates = found(with_distances(distances), size, few)
+        np.testing.assert_array_equal(np.sort(candidates, axis=0), np.sort(expected, axis=0))
+        np.testing.assert_array_equal(np.take_along_axis(distances, candidates, axis=0), counting(size, 6))
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("dtype", "fewest", "most"), KINDS)
 @given(data=st.data())
-def test_the_smallest_keys_come_out_in_order(dtype: type, data: st.DataObject) -> None:
-    n_candidates = data.draw(st.integers(1, 20))
-    size = data.draw(st.integers(1, n_candidates))
-    few = st.lists(
-        st.sampled_from([0.0, 1e-30, 1.0, 1.0 + 2.0**-20, 2.0, 1e30]), min_size=n_candidates, max_size=n_candidates
-    )
-    distances = np.array(data.draw(st.lists(few, min_size=1, max_size=5)), dtype=dtype).T.copy()
-    best, _ = select(distances, size)
-    np.testing.assert_array_equal(best, np.sort(packed(distances), axis=0)[:size])
+def test_the_smallest_keys_come_out_in_order(dtype: type, fewest: int, most: int, data: st.DataObject) -> None:
+    n_candidates = data.draw(st.integers(fewest, most))
+    size = data.draw(st.integers(1, min(n_candidates, 20)))
+    values = st.lists(VALUES, min_size=n_candidates, max_size=n_candidates)
+    distances = np.array(data.draw(st.lists(values, min_size=1, max_size=3)), dtype=dtype).T.copy()
+    np.testing.assert_array_equal(keys(with_distances(distances), size), np.sort(packed(distances), axis=0)[:size])
 
 
-def test_ties_go_to_the_lower_index() -> None:
-    _, found = select(np.full((7, 3), 2.5, np.float32), 7)
-    np.testing.assert_array_equal(found, counting(7, 3))
+@pytest.mark.parametrize(("dtype", "fewest", "most"), KINDS)
+@given(data=st.data())
+def test_five_in_registers_are_the_five_smallest(dtype: type, fewest: int, most: int, data: st.DataObject) -> None:
+    n_candidates = data.draw(st.integers(fewest, most))
+    n_points = data.draw(st.integers(1, LANES if most <= NARROW else 4))
+    rng = np.random.default_rng(data.draw(st.integers(0, 1000)))
+    values = data.draw(st.lists(VALUES, min_size=1, max_size=6))
+    distances = rng.choice(values, size=(n_candidates, n_points)).astype(dtype)
+    block = with_distances(distances)
+    np.testing.assert_array_equal(keys(block, FEW, few=True), keys(block, FEW))
+    real = min(FEW, n_candidates)
+    np.testing.assert_array_equal(keys(block, FEW, few=True)[:real], np.sort(packed(distances), axis=0)[:real])
 
 
-def test_no_candidate_is_found_twice() -> None:
-    distances = np.random.default_rng(0).random((30, 8)).astype(np.float32) ** 8
-    _, found = select(distances, 30)
-    np.testing.assert_array_equal(np.sort(found, axis=0), counting(30, 8))
+@pytest.mark.parametrize(("dtype", "fewest", "most"), KINDS)
+@given(data=st.data())
+def test_five_in_registers_round_their_distances_alike(
+    dtype: type, fewest: int, most: int, data: st.DataObject
+) -> None:
+    n_candidates = data.draw(st.integers(fewest, most))
+    n_points = data.draw(st.integers(1, LANES if most <= NARROW else 4))
+    rng = np.random.default_rng(data.draw(st.integers(0, 1000)))
+    offset = data.draw(st.sampled_from([0.0, 1.0, 1000.0]))
+    centres, points = (offset + rng.normal(size=(n, 3)).astype(dtype) for n in (n_candidates, n_points))
+    block = with_rows(centres.astype(dtype), points.astype(dtype))
+    np.testing.assert_array_equal(keys(block, FEW, few=True), keys(block, FEW))
+
+
+@pytest.mark.parametrize("few", [False, True])
+@pytest.mark.parametrize(("dtype", "n_candidates"), [(np.float32, 61), (np.float32, 258), (np.float64, 30)])
+def test_rows_find_their_nearest_up_to_the_rounding_of_keys(dtype: type, n_candidates: int, few: bool) -> None:
+    rng = np.random.default_rng(4)
+    centres, points = (rng.normal(size=(n, 3)).astype(dtype) for n in (n_candidates, 7))
+    candidates = found(with_rows(centres, points), FEW, few)
+    distances = reference.squared_distances(centres, points)
+    chosen = np.take_along_axis(distances, candidates.astype(np.int64), axis=0)
+    np.testing.assert_allclose(chosen, np.sort(distances, axis=0)[:FEW], rtol=2.0**-15, atol=1e-5)
+
+
+@pytest.mark.parametrize(("size", "few"), [(7, False), (5, True)])
+def test_ties_go_to_the_lower_index(size: int, few: bool) -> None:
+    block = with_distances(np.full((7, 3), 2.5, np.float32))
+    np.testing.assert_array_equal(found(block, size, few), counting(size, 3))
+
+
+@pytest.mark.parametrize(("n_candidates", "size", "few"), [(30, 30, False), (5, 5, True)])
+def test_no_candidate_is_found_twice(n_candidates: int, size: int, few: bool) -> None:
+    distances = np.random.default_rng(0).random((n_candidates, 8)).astype(np.float32) ** 8
+    candidates = found(with_distances(distances), size, few)
+    np.testing.assert_array_equal(np.sort(candidates, axis=0), counting(size, 8))
+
+
+@pytest.mark.parametrize("few", [False, True])
+def test_a_distance_that_rounding_made_negative_counts_as_zero(few: bool) -> None:
+    distances = np.array([[1.0], [-1e-3], [0.0], [-5.0], [3.0]], np.float32)
+    np.testing.assert_array_equal(keys(with_distances(distances), 3, few=few), [[1], [2], [3]])
+
+
+# --------------------------------------------------------------------------------------------------------- filling
+
+
+@pytest.mark.parametrize("few", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_candidates", range(1, 10))
+def test_a_candidate_that_is_none_comes_after_all_others(n_candidates: int, dtype: type, few: bool) -> None:
+    distances = np.random.default_rng(n_candidates).uniform(0.0, 1e36, (n_candidates, 5)).astype(dtype)
+    size = min(n_candidates, FEW)
+    candidates = found(with_distances(distances), size, few)
+    np.testing.assert_array_equal(candidates, np.argsort(distances, axis=0)[:size])
+
+
+@pytest.mark.parametrize("few", [False, True])
+@pytest.mark.parametrize("n", [1, 31, 32, 63])
+def test_points_that_fill_up_a_block_change_no_others(n: int, few: bool) -> None:
+    rng = np.random.default_rng(5)
+    block = with_rows(rng.normal(size=(11, 2)).astype(np.float32), rng.normal(size=(LANES, 2)).astype(np.float32))
+    alone = keys(block.cut(n), FEW, few=few)
+    np.testing.assert_array_equal(keys(block, FEW, few=few)[:, :n], alone)
+    np.testing.assert_array_equal(keys(block, FEW, n, few), alone)
+
+
+@pytest.mark.parametrize("few", [False, True])
+def test_where_candidates_are_too_few_the_largest_key_stays(few: bool) -> None:
+    block = with_distances(np.zeros((4, 2), np.float64))
+    np.testing.assert_array_equal(keys(block, FEW, few=few)[4], [np.iinfo(np.int64).max] * 2)

@@ -61,11 +61,18 @@ class BlockedSearch:
         self.workers = workers
         self._quanta = Quanta(points, weights)
         self._misplaced = len(points)
+        self._rows = np.arange(len(points))  # where each point was when it was given
 
     @property
     def neighbors(self) -> np.ndarray:
         """G_c, (C, G) int32."""
         return self.neighbourhoods.neighbors
+
+    def labels(self) -> np.ndarray:
+        """The nearest known cluster of every point, (N',) int32, in the order in which the points were given."""
+        labels = np.empty(len(self._rows), np.int32)
+        labels[self._rows] = self.winners[:, 0]
+        return labels
 
     def warm_up(self, means: np.ndarray) -> tuple[float, int]:
         """One E-step without responsibilities: error of the nearest winners, distances computed."""
@@ -126,5 +133,6 @@ class BlockedSearch:
         self.points = self.points[order]
         self.weights = self.weights[order]
         self.winners = self.winners[order]
+        self._rows = self._rows[order]
         self._misplaced = 0
         return np.arange(len(order))

@@ -52,6 +52,7 @@ def variational_em(
     n_warmup: int,
     tol: float,
     max_iter: int,
+    relaxation: float,
     variance_floor: float,
     log_scale: float,
     weight_unit: float,
@@ -73,6 +74,9 @@ def variational_em(
     tol : float
         Converged when the bound's relative change falls below it.
     max_iter : int
+    relaxation : float
+        How far each M-step goes, as a multiple of the way to the weighted means; where the last one ends is
+        always the weighted means themselves.
     variance_floor : float
     log_scale : float
         Of the local coordinates, so that the bound is told in data coordinates.
@@ -87,19 +91,20 @@ def variational_em(
     bounds: list[float] = []
     given = variance
     for _ in range(n_warmup):
-        error, n_evaluations = search.warm_up(fit.means)
+        error, n_evaluations = search.warm_up(means)
         fit.n_evaluations += n_evaluations
         if given is None:
             variance = initial_variance(error, total_weight, means.shape[1], variance_floor)
 
     for iteration in range(1, max_iter + 1):
-        statistics = search.e_step(fit.means, variance)
+        statistics = search.e_step(means, variance)
         fit.n_evaluations += statistics.n_evaluations
         bounds.append(lower_bound(statistics, log_scale))
         fit.bounds.append(weight_unit * bounds[-1])
 
-        fit.means, variance = m_step(statistics, variance_floor, search.scatter)
-        fit.variance, fit.masses = variance, statistics.masses
+        fit.means, fit.variance = m_step(statistics, variance_floor, search.scatter)
+        means, variance = m_step(statistics, variance_floor, search.scatter, relaxation)
+        fit.masses = statistics.masses
 
         change = relative_change(bounds)  # in local units of weight, where nothing overflows
         fit.converged = change < tol

@@ -22,6 +22,7 @@ from .nearest import k_nearest
 from .pointwise import PointwiseSearch
 from .random import generator
 from .seeding import Start, afkmc2, assign, kmeans_plus_plus, random_points
+from .subspace import SearchSettings, start_in_subspace
 from .two_level import two_level
 
 #: What the streams of random numbers are for.
@@ -47,6 +48,7 @@ class Settings:
     n_warmup: int
     tol: float
     max_iter: int
+    relaxation: float
     n_init: int
     reg_covar: float
     initial_variance: float | None
@@ -139,6 +141,7 @@ def run(
             n_warmup=settings.n_warmup,
             tol=settings.tol,
             max_iter=settings.max_iter,
+            relaxation=settings.relaxation,
             variance_floor=floor,
             log_scale=frame.log_scale,
             weight_unit=unit,
@@ -231,7 +234,17 @@ def seed(
     rng = generator(settings.seed, SEEDING, attempt)
     n_clusters, init = settings.n_components, settings.init
     if isinstance(init, str) and init == "two_level":
-        return two_level(points, weights, n_clusters, rng, workers, progress.advance)
+        if settings.search == "pointwise":
+            return two_level(points, weights, n_clusters, rng, workers, progress.advance)
+        few = SearchSettings(
+            settings.truncation,
+            settings.n_neighbors,
+            settings.n_candidates,
+            settings.tol,
+            settings.max_iter,
+            settings.relaxation,
+        )
+        return start_in_subspace(points, weights, n_clusters, few, rng, workers, progress.advance)
     if not isinstance(init, str):
         means, n_evaluations = frame.enter(init, np.dtype(np.float64)), 0
         progress.advance(n_clusters)

@@ -141,3 +141,45 @@ def cluster_cells(
         for c in range(k):
             for d in range(n_features):
                 centres[offset + c, d] = np.float64(local[c, d]) + np.float64(origin[d])
+
+
+@kernel
+def mean_of_groups(
+    first: int,
+    last: int,
+    points: np.ndarray,
+    weights: np.ndarray,
+    order: np.ndarray,
+    start: np.ndarray,
+    means: np.ndarray,
+    distances: np.ndarray,
+) -> None:
+    """Weighted mean of groups first..last-1, and the squared distance of every member to it.
+
+    Parameters
+    ----------
+    points : (N', D) float, IN
+    weights : (N',) float64, IN
+    order, start : IN, group g holds the rows order[start[g]:start[g + 1]]
+    means : (n_groups, D) float64, OUT; 0 for a group that is empty or without weight
+    distances : (N',) float, OUT
+    """
+    for group in range(first, last):
+        mass = 0.0
+        for d in range(means.shape[1]):
+            means[group, d] = 0.0
+        for i in range(start[group], start[group + 1]):
+            row = order[i]
+            mass += weights[row]
+            for d in range(means.shape[1]):
+                means[group, d] += weights[row] * points[row, d]
+        if mass > 0.0:
+            for d in range(means.shape[1]):
+                means[group, d] /= mass
+        for i in range(start[group], start[group + 1]):
+            row = order[i]
+            total = 0.0
+            for d in range(means.shape[1]):
+                difference = points[row, d] - means[group, d]
+                total += difference * difference
+            distances[row] = total

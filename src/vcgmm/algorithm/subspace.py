@@ -1,0 +1,169 @@
+"""A start in few dimensions: wide rows are first clustered in the subspace where most of their variance lies.
+
+Distances in D dimensions cost O(D), and where a few directions carry most of the variance, most of what they say
+about clusters can be had for a fraction of it.  So the two-level start and some EM iterations run on projections
+onto the leading principal directions; then the means of the clusters found are taken in all dimensions, and EM
+goes on there.  What the projection leaves out can only cost iterations: the last word is always said in full.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..kernels.lloyd import mean_of_groups
+from ..parallel import Workers
+from ..progress import Progress
+from .blocked import BlockedSearch
+from .cells import sort_by_cluster
+from .em import variational_em
+from .seeding import Start
+from .two_level import two_level
+
+#: Numbers of dimensions to choose from; the least that keeps so much of the variance is taken, or the largest.
+CHOICES = (16, 32, 48, 64)
+ENOUGH = 0.9
+
+#: With fewer features than this for each dimension, a projection gains too little.
+LEAST_GAIN = 3
+
+#: Rows looked at to find the directions, and directions beyond those wanted that make the search for them robust.
+SAMPLE = 4096
+SPARE = 8
+
+#: Most EM iterations in the subspace.
+MOST_ITERATIONS = 10
+
+
+@dataclass(frozen=True)
+class SearchSettings:
+    """What the EM iterations in the subspace need to know; names as in the estimator."""
+
+    truncation: int
+    n_neighbors: int
+    n_candidates: int
+    tol: float
+    max_iter: int
+    relaxation: float
+
+
+def start_in_subspace(
+    points: np.ndarray,
+    weights: np.ndarray,
+    n_clusters: int,
+    settings: SearchSettings,
+    rng: np.random.Generator,
+    workers: Workers,
+    advance: Callable[[int], None],
+) -> Start:
+    """Two-level start and EM in a subspace where that pays, lifted to all dimensions; else the plain start.
+
+    Parameters
+    ----------
+    points : (N', D) float32 or float64
+    weights : (N',) float64
+    n_clusters : int
+        At most the number of distinct points.
+    settings : SearchSettings
+    rng : numpy Generator
+    workers : Workers
+    advance : callable
+        Told how many clusters have been found since the last call.
+
+    Returns
+    -------
+    Start
+    """
+    directions = leading_directions(points, weights, rng)
+    if directions is None:
+        return two_level(points, weights, n_clusters, rng, workers, advance)
+    projected = project(points, directions, workers)
+    start = two_level(projected, weights, n_clusters, rng, workers, advance)
+    search = BlockedSearch(
+        projected, weights, start.labels, n_clusters, settings.truncation, settings.n_neighbors,
+        settings.n_candidates, 0, int(rng.integers(1 << 62)), start.error, 0.0, workers,
+    )  # fmt: skip
+    fit = variational_em(
+        search,
+        start.means,
+        None,
+        total_weight=float(weights.sum()),
+        n_warmup=0,
+        tol=settings.tol,
+        max_iter=min(settings.max_iter, MOST_ITERATIONS),
+        relaxation=settings.relaxation,
+        variance_floor=float(np.finfo(points.dtype).tiny),
+        log_scale=0.0,
+        weight_unit=1.0,
+        callbacks=(),
+        progress=Progress(),
+        begun=0.0,
+    )
+    n_evaluations = start.n_evaluations + fit.n_evaluations
+    return lift(points, weights, search.labels(), n_clusters, n_evaluations, workers)
+
+
+def leading_directions(points: np.ndarray, weights: np.ndarray, rng: np.random.Generator) -> np.ndarray | None:
+    """Orthonormal directions (D, d) of largest variance about the origin; None where a projection does not pay.
+
+    By subspace iteration on a sample (Halko et al. 2011).
+    """
+    n_features = points.shape[1]
+    choices = [d for d in CHOICES if LEAST_GAIN * d <= n_features]
+    n = min(len(points), SAMPLE)
+    if not choices or n < 2 * choices[-1]:
+        return None
+    picks = ((np.arange(n) + rng.random(n)) * (len(points) / n)).astype(np.int64)
+    sample = points[picks] * np.sqrt(weights[picks] / weights[picks].mean())[:, None].astype(points.dtype)
+    sample -= sample.mean(axis=0)
+    wanted = min(choices[-1] + SPARE, n_features)
+    basis = sample.T @ (sample @ rng.standard_normal((n_features, wanted)).astype(points.dtype))
+    basis = np.linalg.qr(sample.T @ (sample @ np.linalg.qr(basis)[0]))[0]
+    image = sample @ basis
+    variances, turn = np.linalg.eigh(image.T @ image)
+    kept = np.cumsum(variances[::-1]) / max(float(np.einsum("nd,nd->", sample, sample)), np.finfo(points.dtype).tiny)
+    enough = [d for d in choices if kept[d - 1] >= ENOUGH]
+    if not enough and len(choices) < len(CHOICES):
+        return None
+    size = enough[0] if enough else choices[-1]
+    return np.ascontiguousarray((basis @ turn[:, ::-1])[:, :size])
+
+
+def project(points: np.ndarray, directions: np.ndarray, workers: Workers) -> np.ndarray:
+    """points @ directions, (N', d), in blocks of a fixed size: the same bits for any number of threads."""
+    projected = np.empty((len(points), directions.shape[1]), points.dtype)
+    step = max(1, (1 << 20) // points.shape[1])
+
+    def work(_thread: int, first: int, last: int) -> None:
+        for low in range(first * step, min(last * step, len(points)), step):
+            np.dot(points[low : low + step], directions, projected[low : low + step])
+
+    workers.run(work, math.ceil(len(points) / step))
+    return projected
+
+
+def lift(
+    points: np.ndarray, weights: np.ndarray, labels: np.ndarray, n_clusters: int, n_evaluations: int, workers: Workers
+) -> Start:
+    """A start in all dimensions from labels: the weighted mean of every cluster's points.
+
+    A cluster without points is put on one of those that lie farthest from their mean.
+    """
+    order, start = sort_by_cluster(labels, n_clusters)
+    means = np.empty((n_clusters, points.shape[1]))
+    distances = np.empty(len(points), points.dtype)
+
+    def work(_thread: int, first: int, last: int) -> None:
+        mean_of_groups(first, last, points, weights, order, start, means, distances)
+
+    workers.run(work, n_clusters)
+    empty = np.flatnonzero(np.diff(start) == 0)
+    if len(empty):
+        farthest = np.argsort(-(weights * distances), kind="stable")[: len(empty)]
+        means[empty] = points[farthest]
+        labels[farthest] = empty
+        distances[farthest] = 0
+    return Start(means, labels, float(np.dot(weights, distances)), n_evaluations + len(points))
