@@ -37,7 +37,7 @@ def check_relaxation(value: object) -> float:
     """A number between 0 and 2, both excluded: what keeps an M-step from lowering the bound."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real) or not 0 < float(value) < 2:
         raise ValueError(
-            f"relaxation={value!r} is not valid: give a number above 0 and below 2 (1: plain M-steps, as in the paper)."
+            f"relaxation={value!r} is not valid: give a number above 0 and below 2 (1: plain EM, as in the paper)."
         )
     return float(value)
 

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vcgmm.algorithm import reference
-from vcgmm.kernels.blocked import FAR
 from vcgmm.kernels.selection import (
     AT_ONCE,
     FEW,
@@ -50,7 +49,7 @@ def block_of(products: np.ndarray, centre_squares: np.ndarray, point_squares: np
     dtype, (n_candidates, n_points) = products.dtype, products.shape
     indices = key_indices(n_candidates, key_type(dtype, n_candidates))
     n_slots = len(indices) - 2
-    padded, squares = np.zeros((n_slots, n_points), dtype), np.full(n_slots, FAR, dtype)
+    padded, squares = np.zeros((n_slots, n_points), dtype), np.full(n_slots, np.inf, dtype)
     padded[:n_candidates] = products
     squares[:n_candidates] = centre_squares
     return Block(padded, squares, point_squares.astype(dtype), indices)

@@ -124,7 +124,9 @@ def leading_directions(points: np.ndarray, weights: np.ndarray, rng: np.random.G
     basis = np.linalg.qr(sample.T @ (sample @ np.linalg.qr(basis)[0]))[0]
     image = sample @ basis
     variances, turn = np.linalg.eigh(image.T @ image)
-    kept = np.cumsum(variances[::-1]) / max(float(np.einsum("nd,nd->", sample, sample)), np.finfo(points.dtype).tiny)
+    kept = np.cumsum(variances[::-1]) / max(
+        float(np.einsum("nd,nd->", sample, sample)), np.finfo(points.dtype).tiny
+    )
     enough = [d for d in choices if kept[d - 1] >= ENOUGH]
     if not enough and len(choices) < len(CHOICES):
         return None
@@ -133,7 +135,7 @@ def leading_directions(points: np.ndarray, weights: np.ndarray, rng: np.random.G
 
 
 def project(points: np.ndarray, directions: np.ndarray, workers: Workers) -> np.ndarray:
-    """points @ directions, (N', d), in blocks of a fixed size: the same bits for any number of threads."""
+    """The product points @ directions, (N', d), in blocks of a fixed size: the same bits for any number of threads."""
     projected = np.empty((len(points), directions.shape[1]), points.dtype)
     step = max(1, (1 << 20) // points.shape[1])
 
@@ -146,7 +148,12 @@ def project(points: np.ndarray, directions: np.ndarray, workers: Workers) -> np.
 
 
 def lift(
-    points: np.ndarray, weights: np.ndarray, labels: np.ndarray, n_clusters: int, n_evaluations: int, workers: Workers
+    points: np.ndarray,
+    weights: np.ndarray,
+    labels: np.ndarray,
+    n_clusters: int,
+    n_evaluations: int,
+    workers: Workers,
 ) -> Start:
     """A start in all dimensions from labels: the weighted mean of every cluster's points.
 

@@ -19,14 +19,12 @@ from .selection import AT_ONCE, FEW, LANES, five_smallest_keys, smallest_keys
 #: Points in one product: large enough for full speed, small enough that all of it stays in cache.
 BLOCK = LANES
 
-#: Blocks are filled up with zeros to a multiple of this: OpenBLAS is half as fast at sizes in between.
+#: Blocks are filled up to a multiple of this: OpenBLAS is half as fast at sizes in between.
 ROUND = 32
 
 #: Up to so many features, transposing a block costs less than the faster product gains.
 TRANSPOSED = 128
 
-#: Squared norm of a candidate that is none: farther than all others.
-FAR = 1e37
 
 #: Responsibilities below this share of a point's weight do not move a mean.
 NEGLIGIBLE = 1e-9
@@ -37,7 +35,7 @@ BLOCKS_PER_FLUSH = 8
 
 @kernel
 def distance_of(
-    slot: int, j: int, products: np.ndarray, centre_squares: np.ndarray, point_squares: np.ndarray
+    slot: np.int64, j: int, products: np.ndarray, centre_squares: np.ndarray, point_squares: np.ndarray
 ) -> float:
     """Squared distance of candidate `slot` and point j of a block, never negative."""
     value = centre_squares[slot] + point_squares[j] - (products[slot, j] + products[slot, j])
@@ -299,7 +297,7 @@ def search_tasks(
     mask = ~indices[-2]
     position = np.full(n_clusters, -1, np.int32)
     centres = np.zeros((n_slots, n_features), points.dtype)
-    centre_squares = np.full(n_slots, FAR, points.dtype)
+    centre_squares = np.full(n_slots, np.inf, points.dtype)  # farther than all others
     sums = np.zeros((n_candidates, n_features), points.dtype)
     sum_masses = np.zeros(n_candidates, np.float64)
     local = np.zeros((BLOCK, n_features), points.dtype)

@@ -231,6 +231,8 @@ def seed_cells(
                     lowered += np.float64(masses[i]) * np.float64(distances[i])
                 seeds[c] = spread[picks[best]]
                 potentials[c] = lowered * factor
-                gains[best] = 0
+                for b in range(n_candidates):  # itself, and wherever the same row was drawn again
+                    if distances[picks[b]] <= 0:
+                        gains[b] = 0
                 found += 1
                 c += 1

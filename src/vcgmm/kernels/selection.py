@@ -39,7 +39,7 @@ def key_type(dtype: np.dtype, n_candidates: int) -> type:
 
 
 def key_indices(n_candidates: int, dtype: type) -> np.ndarray:
-    """Index of every candidate in the keys' type, then a mask that clears its bits from a key, and the largest key.
+    """Index of every candidate in the keys' type, then a mask that clears it from a key, and the largest key.
 
     There are as many indices as the next multiple of `AT_ONCE`.
     """
@@ -55,7 +55,7 @@ def pack(value: float, keep: int, index: int) -> int:
 
 
 @overload(pack, jit_options={"fastmath": FAST}, strict=False)
-def _compiled_pack(value: float, keep: types.Integer, index: int) -> Callable[..., int]:  # noqa: ARG001
+def _compiled_pack(value: float, keep: types.Integer, index: int) -> Callable[..., np.signedinteger]:  # noqa: ARG001
     if keep == types.int32:
         return lambda value, keep, index: np.int32((np.float32(value).view(np.int32) & keep) | index)
     return lambda value, keep, index: np.int64((np.float64(value).view(np.int64) & keep) | index)
