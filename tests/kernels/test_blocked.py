@@ -21,6 +21,7 @@ from vcgmm.kernels.blocked import (
     truncated_posterior,
 )
 from vcgmm.kernels.selection import FEW, key_indices, key_type
+from vcgmm.parallel import Workers
 
 pytestmark = pytest.mark.interpreted
 
@@ -71,7 +72,7 @@ def search(p: Problem, sigma2: float | None, cuts: tuple[int, ...] = (), points_
     task_cell = p.K[order[task_start], 0]
     n_candidates = p.candidates.shape[1]
     indices = key_indices(n_candidates, key_type(p.Y.dtype, n_candidates))
-    shift_magic, magic_row, mass_magic = Quanta(p.Y, p.gamma).magic_numbers(p.mu)
+    shift_magic, magic_row, mass_magic = Quanta(p.Y, p.gamma, Workers(1)).magic_numbers(p.mu)
     winners, facts = p.K.copy(), np.zeros((len(task_cell), 5))
     limits = [0, *cuts, len(task_cell)]
     shifts, masses = np.zeros((len(limits), n_clusters, n_features)), np.zeros((len(limits), n_clusters))
@@ -301,7 +302,7 @@ def test_sums_do_not_depend_on_who_runs_which_task(sigma2: float | None) -> None
 def test_sums_are_exact_multiples_of_a_quantum(n_candidates: int) -> None:
     p = problem(7, 3, n_candidates, np.float32)
     found = search(p, 0.5)
-    shift_magic, magic_row, mass_magic = Quanta(p.Y, p.gamma).magic_numbers(p.mu)
+    shift_magic, magic_row, mass_magic = Quanta(p.Y, p.gamma, Workers(1)).magic_numbers(p.mu)
     for sums, magic in ((found.shifts, shift_magic[magic_row]), (found.masses, mass_magic)):
         quantum = magic / (1.5 * 2.0**52)
         assert (sums / quantum % 1 == 0).all()

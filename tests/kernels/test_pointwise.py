@@ -11,6 +11,7 @@ from vcgmm.algorithm import reference
 from vcgmm.algorithm.cells import sort_by_cluster
 from vcgmm.algorithm.estep import Quanta
 from vcgmm.kernels.pointwise import search_points, sum_points, update_neighbors
+from vcgmm.parallel import Workers
 
 pytestmark = pytest.mark.interpreted
 
@@ -53,7 +54,7 @@ def search(p: Problem) -> tuple[np.ndarray, ...]:
 
 
 def add_up(p: Problem, sigma2: float, winners: np.ndarray, near: np.ndarray) -> tuple[np.ndarray, ...]:
-    shift_magic, magic_row, mass_magic = Quanta(p.Y, p.gamma).magic_numbers(p.mu)
+    shift_magic, magic_row, mass_magic = Quanta(p.Y, p.gamma, Workers(1)).magic_numbers(p.mu)
     shifts, masses, facts = np.zeros((C, D)), np.zeros(C), np.empty((N, 2))
     sum_points(
         0, N, p.Y, p.gamma, p.mu, winners, near, 0.5 / sigma2, shift_magic, magic_row, mass_magic,

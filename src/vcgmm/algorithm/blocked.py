@@ -6,6 +6,7 @@ import numpy as np
 
 from ..kernels.blocked import search_tasks
 from ..kernels.selection import key_indices, key_type
+from ..kernels.sorting import take_rows
 from ..parallel import Workers
 from .cells import Neighbourhoods, cut_into_tasks, sort_by_cluster
 from .estep import Quanta, scatter_of
@@ -59,7 +60,7 @@ class BlockedSearch:
         self.start_error = start_error
         self.variance_floor = variance_floor
         self.workers = workers
-        self._quanta = Quanta(points, weights)
+        self._quanta = Quanta(points, weights, workers)
         self._misplaced = len(points)
         self._rows = np.arange(len(points))  # where each point was when it was given
 
@@ -130,9 +131,16 @@ class BlockedSearch:
 
     def _put_in_order(self, order: np.ndarray) -> np.ndarray:
         """Reorder the points themselves: reading rows in sequence is much faster than fetching them."""
-        self.points = self.points[order]
+        points = np.empty_like(self.points)
+        winners = np.empty_like(self.winners)
+
+        def work(_thread: int, first: int, last: int) -> None:
+            take_rows(first, last, self.points, order, points)
+            take_rows(first, last, self.winners, order, winners)
+
+        self.workers.run(work, len(order))
+        self.points, self.winners = points, winners
         self.weights = self.weights[order]
-        self.winners = self.winners[order]
         self._rows = self._rows[order]
         self._misplaced = 0
         return np.arange(len(order))

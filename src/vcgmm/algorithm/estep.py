@@ -7,6 +7,7 @@ from typing import Protocol
 import numpy as np
 
 from ..kernels.exact_sums import rounding_constant
+from ..kernels.moments import absolute_sum
 from ..kernels.scatter import scatter_about
 from ..parallel import Workers
 from .mstep import Statistics
@@ -69,19 +70,23 @@ class Quanta:
     ----------
     points : (N', D) float
     weights : (N',) float64
+    workers : Workers
     """
 
     #: A mean is far out beyond so many times the mean absolute value of a feature.
     FAR = 4.0
 
-    def __init__(self, points: np.ndarray, weights: np.ndarray) -> None:
+    def __init__(self, points: np.ndarray, weights: np.ndarray, workers: Workers) -> None:
         self.total_weight = float(weights.sum())
-        self.absolute = np.zeros(points.shape[1])
-        step = max(1, (1 << 18) // points.shape[1])
-        for first in range(0, len(points), step):
-            self.absolute += weights[first : first + step] @ np.abs(points[first : first + step]).astype(
-                np.float64
-            )
+        step = max(1, (1 << 18) // points.shape[1])  # fixed blocks: the same sums for any number of threads
+        sums = np.empty((-(-len(points) // step), points.shape[1]))
+
+        def work(_thread: int, first: int, last: int) -> None:
+            for i in range(first, last):
+                absolute_sum(i * step, min((i + 1) * step, len(points)), points, weights, sums[i])
+
+        workers.run(work, len(sums))
+        self.absolute = sums.sum(axis=0)
 
     def magic_numbers(self, means: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
         """Constants for shifts (k, D) float64, each cluster's row in them (C,) int32, and the one for masses."""

@@ -51,7 +51,7 @@ class PointwiseSearch:
         self.variance_floor = variance_floor
         self.workers = workers
         self.n_searches = 0
-        self._quanta = Quanta(points, weights)
+        self._quanta = Quanta(points, weights, workers)
         if winners is None:
             winners = distinct_clusters(len(points), truncation, n_clusters, generator(seed, 0))
         self.winners = winners

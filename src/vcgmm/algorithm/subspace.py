@@ -135,7 +135,7 @@ def leading_directions(points: np.ndarray, weights: np.ndarray, rng: np.random.G
 
 
 def project(points: np.ndarray, directions: np.ndarray, workers: Workers) -> np.ndarray:
-    """The product points @ directions, (N', d), in blocks of a fixed size: the same bits for any number of threads."""
+    """Project the points, (N', d), in blocks of a fixed size: the same bits for any number of threads."""
     projected = np.empty((len(points), directions.shape[1]), points.dtype)
     step = max(1, (1 << 20) // points.shape[1])
 

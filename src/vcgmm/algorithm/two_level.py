@@ -181,7 +181,9 @@ class Cells:
     def cluster(self, expected: np.ndarray, n_clusters: int) -> None:
         """Replace the cells by `n_clusters` clusters, about as many from each as expected, (n_cells,) int64."""
         order, start = sort_by_cluster(self.labels, len(self.sizes))
-        seeds, potentials, seed_start = self._seed(order, start, np.minimum(SPARE * expected + 2, self.sizes))
+        seeds, potentials, seed_start = self._seed(
+            order, start, np.minimum(np.ceil(SPARE * expected).astype(np.int64) + 2, self.sizes)
+        )
         lengths = np.diff(seed_start)
         cell = np.repeat(np.arange(len(lengths)), lengths)
         available = np.bincount(cell[seeds >= 0], minlength=len(lengths))

@@ -13,7 +13,8 @@ import numpy as np
 
 from .distances import local_rows, squared_distance
 from .jit import kernel
-from .lloyd import spread_rows
+from .lloyd import lay_in_blocks, spread_rows
+from .selection import LANES
 
 #: Most seeds taken from one batch of candidates, and the share of the seeds before it that a batch may add.
 LARGEST_BATCH = 8
@@ -53,9 +54,11 @@ def candidate_distances(
     n: int,
     n_candidates: int,
     rows: np.ndarray,
+    blocks: np.ndarray,
     squares: np.ndarray,
     picks: np.ndarray,
     chosen: np.ndarray,
+    products: np.ndarray,
     out: np.ndarray,
 ) -> None:
     """out[b, i] = ||rows[i] - rows[picks[b]]||^2, exactly 0 for equal rows.
@@ -63,28 +66,33 @@ def candidate_distances(
     Parameters
     ----------
     rows : (n, D) float, IN
+    blocks : (>= n / LANES, D, LANES) float, IN, the rows as `lloyd.lay_in_blocks` lays them
     squares : (n,) float, IN, squared norms of the rows
     picks : (>= n_candidates,) int64, IN
     chosen : (>= n_candidates, D) float, scratch
+    products : (>= n_candidates, LANES) float, scratch
     out : (n_candidates, n) float, OUT
     """
+    zero, one = rows.dtype.type(0), rows.dtype.type(1)
+    tiny = rows.dtype.type(CANCELLED)
     for b in range(n_candidates):
         for d in range(rows.shape[1]):
             chosen[b, d] = rows[picks[b], d]
-    np.dot(chosen[:n_candidates], rows.T, out)
-    tiny = rows.dtype.type(CANCELLED)
-    for b in range(n_candidates):
-        square = squares[picks[b]]
-        suspects = 0
-        for i in range(n):
-            both = square + squares[i]
-            value = both - (out[b, i] + out[b, i])
-            out[b, i] = value
-            suspects += value < tiny * both
-        if suspects > 0:
-            for i in range(n):
-                if out[b, i] < tiny * (square + squares[i]):
-                    out[b, i] = squared_distance(rows, i, rows, picks[b])
+    for block in range((n + LANES - 1) // LANES):
+        low = block * LANES
+        np.dot(chosen[:n_candidates], blocks[block], products[:n_candidates])
+        for b in range(n_candidates):
+            square = squares[picks[b]]
+            suspects = zero  # counted as a float, so that the loop stays one of vectors
+            for j in range(min(LANES, n - low)):
+                both = square + squares[low + j]
+                value = both - (products[b, j] + products[b, j])
+                out[b, low + j] = value
+                suspects += one if value < tiny * both else zero
+            if suspects > zero:
+                for i in range(low, min(low + LANES, n)):
+                    if out[b, i] < tiny * (square + squares[i]):
+                        out[b, i] = squared_distance(rows, i, rows, picks[b])
 
 
 @kernel
@@ -166,6 +174,7 @@ def seed_cells(
     most = LARGEST_BATCH * n_trials
     picks = np.empty(most, np.int64)
     chosen = np.empty((most, n_features), points.dtype)
+    products = np.empty((most, LANES), points.dtype)
     gains = np.empty(most, points.dtype)
     known_at = np.empty(most, np.int64)
     for cell in range(first, last):
@@ -183,6 +192,8 @@ def seed_cells(
         rows = np.empty((n, n_features), points.dtype)
         squares = np.empty(n, points.dtype)
         local_rows(points, spread, 0, n, points[order[low]].copy(), rows, squares)
+        blocks = np.empty(((n + LANES - 1) // LANES, n_features, LANES), points.dtype)
+        lay_in_blocks(n, rows, blocks)
         masses = np.empty(n, points.dtype)
         running = np.empty(n, np.float64)
         distances = np.empty(n, points.dtype)
@@ -196,7 +207,7 @@ def seed_cells(
                 running[i] = sampled
         factor = whole / sampled
         picks[0] = draw_index(running, n, uniforms[begin, 0])
-        candidate_distances(n, 1, rows, squares, picks, chosen, flat[:n].reshape(1, n))
+        candidate_distances(n, 1, rows, blocks, squares, picks, chosen, products, flat[:n].reshape(1, n))
         for i in range(n):
             distances[i] = flat[i]
         seeds[begin] = spread[picks[0]]
@@ -218,7 +229,7 @@ def seed_cells(
                 gains[b] = np.inf
                 known_at[b] = -1
             candidates = flat[: n_candidates * n].reshape(n_candidates, n)
-            candidate_distances(n, n_candidates, rows, squares, picks, chosen, candidates)
+            candidate_distances(n, n_candidates, rows, blocks, squares, picks, chosen, products, candidates)
             found = 0
             while found < batch:
                 best = take_best(found, n, n_candidates, masses, distances, candidates, gains, known_at)

@@ -4,44 +4,67 @@ from __future__ import annotations
 
 import numpy as np
 
-from .distances import local_rows
+from .distances import local_rows, transpose_rows
 from .jit import kernel
-from .nearest import POINTS, squared_norms, update_nearest
+from .nearest import squared_norms
+from .selection import LANES
 
 #: Fractional part of the golden ratio: its multiples fill [0, 1) evenly.
 GOLDEN = 0.6180339887498949
 
 
 @kernel
-def assign_rows(
+def lay_in_blocks(n: int, rows: np.ndarray, blocks: np.ndarray) -> None:
+    """Blocks of LANES rows each, transposed: blocks[b, :, j] = rows[b * LANES + j], and 0 beyond row n - 1."""
+    for block in range(blocks.shape[0]):
+        low = block * LANES
+        transpose_rows(min(LANES, n - low), rows[low : low + LANES], blocks[block])
+
+
+@kernel
+def assign_blocks(
     n: int,
-    rows: np.ndarray,
+    blocks: np.ndarray,
     row_squares: np.ndarray,
     centres: np.ndarray,
-    n_centres: int,
     centre_squares: np.ndarray,
+    products: np.ndarray,
+    best: np.ndarray,
     ids: np.ndarray,
     distances: np.ndarray,
 ) -> None:
-    """Nearest of the first `n_centres` centres for the first n rows, all in the same local coordinates."""
+    """Nearest centre of the first n rows, all in the same local coordinates.
+
+    Parameters
+    ----------
+    blocks : (>= n / LANES, D, LANES) float, IN, from `lay_in_blocks`
+    row_squares : (>= n,) float, IN
+    centres : (k, D) float, IN
+    centre_squares : (k,) float, OUT
+    products : (k, LANES) float, scratch
+    best : (LANES,) float, scratch
+    ids : (>= n,) int32, OUT
+    distances : (>= n,) float, OUT, squared, never negative
+    """
     zero = distances.dtype.type(0)
-    flat = np.empty(n_centres * POINTS, rows.dtype)
-    best = np.empty(POINTS, rows.dtype)
-    second = np.empty(POINTS, rows.dtype)
-    found = np.empty(POINTS, np.int32)
-    squared_norms(centres[:n_centres], centre_squares)
-    for begin in range(0, n, POINTS):
-        m = min(POINTS, n - begin)
-        best[:] = np.inf
-        second[:] = np.inf
-        found[:] = 0
-        products = flat[: n_centres * m].reshape(n_centres, m)
-        np.dot(centres[:n_centres], rows[begin : begin + m].T, products)
-        update_nearest(0, centre_squares, products, best, second, found)
-        for j in range(m):
-            ids[begin + j] = found[j]
-            value = best[j] + row_squares[begin + j]
-            distances[begin + j] = value if value > zero else zero
+    squared_norms(centres, centre_squares)
+    found = np.empty(LANES, np.int32)
+    for block in range((n + LANES - 1) // LANES):
+        np.dot(centres, blocks[block], products)
+        for j in range(LANES):
+            best[j] = centre_squares[0] - (products[0, j] + products[0, j])
+            found[j] = 0
+        for c in range(1, centres.shape[0]):
+            for j in range(LANES):
+                value = centre_squares[c] - (products[c, j] + products[c, j])
+                nearer = value < best[j]
+                best[j] = value if nearer else best[j]
+                found[j] = np.int32(c) if nearer else found[j]
+        low = block * LANES
+        for j in range(min(LANES, n - low)):
+            ids[low + j] = found[j]
+            value = best[j] + row_squares[low + j]
+            distances[low + j] = value if value > zero else zero
 
 
 @kernel
@@ -116,12 +139,16 @@ def cluster_cells(
         local = np.empty((k, n_features), points.dtype)
         local_squares = np.empty(k, points.dtype)
         local_rows(points, seeds, offset, offset + k, origin, local, local_squares)
+        blocks = np.empty(((size + LANES - 1) // LANES, n_features, LANES), points.dtype)
+        lay_in_blocks(size, rows, blocks)
+        products = np.empty((k, LANES), points.dtype)
+        best = np.empty(LANES, points.dtype)
         near = np.empty(size, points.dtype)
         ids = np.empty(size, np.int32)
         sums = np.empty((k, n_features), np.float64)
         sum_masses = np.empty(k, np.float64)
         for _ in range(n_steps):
-            assign_rows(n, rows, row_squares, local, k, local_squares, ids, near)
+            assign_blocks(n, blocks, row_squares, local, local_squares, products, best, ids, near)
             sums[:] = 0
             sum_masses[:] = 0
             for i in range(n):
@@ -134,7 +161,7 @@ def cluster_cells(
                 if sum_masses[c] > 0.0:
                     for d in range(n_features):
                         local[c, d] = sums[c, d] / sum_masses[c]
-        assign_rows(size, rows, row_squares, local, k, local_squares, ids, near)
+        assign_blocks(size, blocks, row_squares, local, local_squares, products, best, ids, near)
         for i in range(size):
             labels[spread[i]] = offset + ids[i]
             distances[spread[i]] = near[i]

@@ -22,6 +22,16 @@ def weighted_sum(
 
 
 @kernel
+def absolute_sum(first: int, last: int, points: np.ndarray, weights: np.ndarray, total: np.ndarray) -> None:
+    """total[d] = sum_n w_n |y_nd| over points first..last-1, in float64."""
+    for d in range(points.shape[1]):
+        total[d] = 0.0
+    for n in range(first, last):
+        for d in range(points.shape[1]):
+            total[d] += weights[n] * np.float64(abs(points[n, d]))
+
+
+@kernel
 def squared_deviations(
     rows: np.ndarray,
     centre: np.ndarray,

@@ -54,3 +54,19 @@ def fingerprints(
             state *= np.uint64(0xFF51AFD7ED558CCD)
             state ^= state >> np.uint64(32)
         out[i] = np.int64(state)
+
+
+@kernel
+def take_rows(first: int, last: int, source: np.ndarray, rows: np.ndarray, out: np.ndarray) -> None:
+    """out[i] = source[rows[i]] for i in first..last-1.
+
+    Parameters
+    ----------
+    source : (n, D), IN
+    rows : (m,) int64, IN
+    out : (m, D), OUT
+    """
+    for i in range(first, last):
+        row = rows[i]
+        for d in range(source.shape[1]):
+            out[i, d] = source[row, d]
