@@ -20,7 +20,7 @@ from .building_blocks import draw_seed, weighted_sum
 from .data import ArrayRows
 from .evaluation import Evaluator
 from .parallel import Workers
-from .progress import check_callbacks, make_progress
+from .progress import History, check_callbacks, make_progress
 from .validation import (
     check_centers,
     check_choice,
@@ -96,7 +96,7 @@ class VCGMM(DensityMixin, BaseEstimator):
     dtype : {None, "float32", "float64"}, default=None
         Type to compute in.  None: float64 for float64 data, else float32.
     verbose : int, default=0
-        Above 0: a progress line per step on stderr.
+        1: a progress line per step on stderr; 2 or more: also a line per EM iteration.
     callbacks : callable, sequence of callables or None, default=None
         Each is called with an `Iteration` after every EM iteration, and stops the fit by returning True.
 
@@ -116,6 +116,9 @@ class VCGMM(DensityMixin, BaseEstimator):
         F after the last E-step: a lower bound of the (coreset's) log-likelihood.
     lower_bounds_ : (n_iter_,) float64
         F after each E-step.
+    history_ : dict of (n_iter_,) arrays
+        What a callback is told of each iteration: "iteration", "bound", "change", "variance" and "seconds" since
+        the fit began.
     n_iter_ : int
     converged_ : bool
     coreset_ : Coreset
@@ -234,9 +237,14 @@ class VCGMM(DensityMixin, BaseEstimator):
         check_integer("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, 0)
         check_flag("warm_start", self.warm_start)
         check_flag("compute_labels", self.compute_labels)
-        with Workers(check_threads(self.n_threads)) as workers, make_progress(self.verbose) as progress:
-            result = run(rows, weights, settings, callbacks, progress, workers)
+        history = History()
+        with (
+            Workers(check_threads(self.n_threads)) as workers,
+            make_progress(self.verbose, settings.tol) as progress,
+        ):
+            result = run(rows, weights, settings, (*callbacks, history), progress, workers)
             self._take_over(result)
+            self.history_ = history.of(result.bounds)
             if self.compute_labels:
                 progress.start("labels", rows.n_samples)
                 evaluator = Evaluator(self.means_, self._frame, workers, progress.advance)
