@@ -4,6 +4,7 @@ from ._version import __version__
 from .algorithm.coreset import Coreset
 from .building_blocks import afkmc2, kmeans_plus_plus, lightweight_coreset, quantization_error
 from .estimator import VCGMM
+from .persistence import load_coreset, save_coreset
 from .progress import Iteration
 
 __all__ = [
@@ -14,5 +15,7 @@ __all__ = [
     "afkmc2",
     "kmeans_plus_plus",
     "lightweight_coreset",
+    "load_coreset",
     "quantization_error",
+    "save_coreset",
 ]

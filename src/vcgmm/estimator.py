@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.mixture import GaussianMixture
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -19,7 +21,9 @@ from .algorithm.pipeline import Result, Settings, run
 from .building_blocks import draw_seed, weighted_sum
 from .data import ArrayRows
 from .evaluation import Evaluator
+from .interop import faiss_index, gaussian_mixture
 from .parallel import Workers
+from .persistence import load_model, save_model, training_facts
 from .progress import History, check_callbacks, make_progress
 from .validation import (
     check_centers,
@@ -245,6 +249,7 @@ class VCGMM(DensityMixin, BaseEstimator):
             result = run(rows, weights, settings, (*callbacks, history), progress, workers)
             self._take_over(result)
             self.history_ = history.of(result.bounds)
+            self._training = training_facts(rows.n_samples, rows.dtype, len(result.coreset))
             if self.compute_labels:
                 progress.start("labels", rows.n_samples)
                 evaluator = Evaluator(self.means_, self._frame, workers, progress.advance)
@@ -479,6 +484,71 @@ class VCGMM(DensityMixin, BaseEstimator):
         """Akaike information criterion on X; lower is better."""
         densities = self.score_samples(X)
         return float(2 * self._n_parameters() - 2 * densities.sum())
+
+    # ------------------------------------------------------------------------------------------------ keeping
+
+    def save(self, path: str | os.PathLike[str], *, coreset: bool = False) -> None:
+        """Write the fitted model to a file that `load` reads, also in every later version.
+
+        The file is a safetensors file with a JSON header and a checksum: no pickle, and nothing in it is ever
+        run. It holds all parameters and fitted attributes to the last bit, but for two: `callbacks`, which are
+        code, and `coreset_`, which is a sample of the data (all of it, where the fit took all points), so that a
+        model can be handed on without the data it was fitted to.
+
+        Parameters
+        ----------
+        path : path-like
+            Replaced if it exists, as a whole or not at all; `.vcgmm` is a good suffix.
+        coreset : bool, default=False
+            Write `coreset_` too: points, weights and indices.
+        """
+        check_is_fitted(self)
+        save_model(self, path, coreset=check_flag("coreset", coreset))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a model that `save` or `vcgmm fit` wrote; it predicts the same to the last bit.
+
+        Parameters
+        ----------
+        path : path-like
+
+        Returns
+        -------
+        VCGMM
+
+        Raises
+        ------
+        ValueError
+            If the file holds something else, comes from a newer format, or has been changed or cut off.
+        """
+        model: Self = load_model(cls, path)
+        return model
+
+    def to_sklearn(self) -> GaussianMixture:
+        """The same mixture as scikit-learn's GaussianMixture with spherical covariances, ready to predict.
+
+        Its `lower_bound_` is a mean over the data's weight, as theirs is. Mind its memory: it makes arrays of rows
+        times components.
+        """
+        check_is_fitted(self)
+        return gaussian_mixture(self)
+
+    def to_faiss(self, kind: str = "flat") -> Any:
+        """The means in a faiss index, in float32; needs faiss.
+
+        Parameters
+        ----------
+        kind : {"flat", "ivf"}, default="flat"
+            "flat": an IndexFlatL2 that holds the means, which finds the nearest cluster of a vector.
+            "ivf": an IndexIVFFlat with the clusters as its inverted lists, trained, empty, and ready for `add`.
+
+        Returns
+        -------
+        faiss.IndexFlatL2 or faiss.IndexIVFFlat
+        """
+        check_is_fitted(self)
+        return faiss_index(self.means_, kind)
 
     def _n_parameters(self) -> int:
         """Free parameters: the means and one variance; mixing proportions are fixed."""
