@@ -66,7 +66,7 @@ def plot_sheet(
     Returns
     -------
     matplotlib.figure.Figure
-        One that belongs to no window: save it with `savefig`.
+        One that belongs to no window: save it with `savefig`. Its axes have the pictures' names as their `gid`.
 
     Raises
     ------
@@ -89,11 +89,11 @@ def plot_sheet(
     figure = new_figure(*((7.5, 6.0) if len(chosen) == 1 else (WIDTH * columns, HEIGHT * rows)))
     grid = figure.add_gridspec(rows, columns)
     for place, name in enumerate(name for name in chosen if name != "images"):
-        ax = _draw(name, model, X, figure.add_subplot(grid[divmod(place, columns)]))
+        ax = _draw(name, model, X, figure.add_subplot(grid[divmod(place, columns)], gid=name))
         if name in TITLES:
             ax.set_title(TITLES[name], fontsize="medium")
     if image is not None and "images" in chosen:
-        plot_images(model, image, figure.add_subplot(grid[-1, :]), aspect=columns * WIDTH / HEIGHT)
+        plot_images(model, image, figure.add_subplot(grid[-1, :], gid="images"), aspect=columns * WIDTH / HEIGHT)
     end = "converged" if model.converged_ else "not converged"
     n_clusters, n_features = model.means_.shape
     figure.suptitle(f"{n_clusters:,} clusters in {n_features:,} dimensions · {model.n_iter_} iterations, {end}")
