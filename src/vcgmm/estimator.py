@@ -7,13 +7,12 @@ import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.mixture import GaussianMixture
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -37,6 +36,9 @@ from .validation import (
     check_threads,
     check_weights,
 )
+
+if TYPE_CHECKING:
+    from sklearn.mixture import GaussianMixture
 
 INITS = ("two_level", "afkmc2", "k-means++", "random")
 SEARCHES = ("blocked", "pointwise")

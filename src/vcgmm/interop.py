@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.mixture import GaussianMixture
 
 from .validation import check_choice
+
+if TYPE_CHECKING:
+    from sklearn.mixture import GaussianMixture
 
 INDEXES = ("flat", "ivf")
 
 
 def gaussian_mixture(model: Any) -> GaussianMixture:
     """scikit-learn's spherical GaussianMixture with the parameters of a fitted VCGMM."""
+    from sklearn.mixture import GaussianMixture  # takes a while, and few need it
+
     mixture = GaussianMixture(
         n_components=len(model.means_),
         covariance_type="spherical",
