@@ -319,14 +319,27 @@ def test_help_lists_all_commands(runner: CliRunner) -> None:
     assert "--install-completion" in text
 
 
-def test_completion(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("vcgmm p", ["predict", "plot"]),
+        ("vcgmm fit --n-in", ["--n-init"]),
+        ("vcgmm fit --search p", ["pointwise"]),
+        ("vcgmm fit --init ", ["two_level", "afkmc2", "k-means++", "random"]),
+        ("vcgmm plot --picture s", ["sizes", "steps"]),
+        ("vcgmm export --index i", ["ivf"]),
+    ],
+)
+def test_completion(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: str, offered: list[str]
+) -> None:
     monkeypatch.setenv("_VCGMM_COMPLETE", "complete_bash")
-    monkeypatch.setenv("COMP_WORDS", "vcgmm p")
-    monkeypatch.setenv("COMP_CWORD", "1")
+    monkeypatch.setenv("COMP_WORDS", words)
+    monkeypatch.setenv("COMP_CWORD", str(len(words.split(" ")) - 1))
     monkeypatch.setattr(sys, "argv", ["vcgmm"])
     with pytest.raises(SystemExit):
         vcgmm.cli.main()
-    assert capsys.readouterr().out.split() == ["predict", "plot"]
+    assert capsys.readouterr().out.split() == offered
 
 
 def test_unexpected_errors_ask_for_debug(runner: CliRunner, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

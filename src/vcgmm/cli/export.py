@@ -10,7 +10,7 @@ import typer
 
 from vcgmm import VCGMM
 from vcgmm.cli.errors import guarded
-from vcgmm.cli.options import Debug, Force, Json, Model, Quiet
+from vcgmm.cli.options import Debug, Force, Json, Model, Quiet, completing, one_of
 from vcgmm.cli.outputs import check_output
 from vcgmm.cli.results import file_size, tell
 from vcgmm.data.atomic import replacing
@@ -23,12 +23,6 @@ INDEX = ".faiss"
 
 #: Formats that need a package that may be missing, and how to get it.
 NEEDS = {".parquet": ("pyarrow", "vcgmm[io]"), INDEX: ("faiss", "faiss-cpu")}
-
-
-def _check_index(value: str) -> str:
-    if value not in INDEXES:
-        raise typer.BadParameter(f"{value!r} is not known: choose from {', '.join(INDEXES)}.")
-    return value
 
 
 @guarded
@@ -45,8 +39,8 @@ def run(
     index: Annotated[
         str,
         typer.Option(
-            callback=_check_index,
-            autocompletion=lambda: list(INDEXES),
+            callback=one_of(INDEXES),
+            autocompletion=completing(INDEXES),
             help="For .faiss: flat holds the centres; ivf has them as its inverted lists, ready for vectors.",
         ),
     ] = "flat",

@@ -26,6 +26,8 @@ from vcgmm.cli.options import (
     Verbose,
     Weights,
     check_voice,
+    completing,
+    one_of,
 )
 from vcgmm.cli.outputs import check_output
 from vcgmm.cli.results import file_size, tell
@@ -40,18 +42,9 @@ EXAMPLE = (
 #: Every option has the estimator's own default.
 DEFAULTS: dict[str, Any] = VCGMM().get_params()
 
+TYPES = ("auto", "float32", "float64")
+
 MODEL, SEARCH, START, STOP = "Model", "Search", "Start", "When to stop"
-
-
-def _one_of(*choices: str) -> Any:
-    """A check that a value is one of these."""
-
-    def check(value: str) -> str:
-        if value not in choices:
-            raise typer.BadParameter(f"{value!r} is not known: choose from {', '.join(choices)}.")
-        return value
-
-    return check
 
 
 def _parse_size(text: str) -> str | int | float | None:
@@ -117,8 +110,8 @@ def run(
     covariance_type: Annotated[
         str,
         typer.Option(
-            callback=_one_of(*COVARIANCES),
-            autocompletion=lambda: list(COVARIANCES),
+            callback=one_of(COVARIANCES),
+            autocompletion=completing(COVARIANCES),
             help="isotropic: one variance for all clusters.",
             rich_help_panel=MODEL,
         ),
@@ -130,8 +123,8 @@ def run(
     dtype: Annotated[
         str,
         typer.Option(
-            callback=_one_of("auto", "float32", "float64"),
-            autocompletion=lambda: ["auto", "float32", "float64"],
+            callback=one_of(TYPES),
+            autocompletion=completing(TYPES),
             help="Type to compute in; auto: float64 for float64 data, else float32.",
             rich_help_panel=MODEL,
         ),
@@ -148,8 +141,8 @@ def run(
     search: Annotated[
         str,
         typer.Option(
-            callback=_one_of(*SEARCHES),
-            autocompletion=lambda: list(SEARCHES),
+            callback=one_of(SEARCHES),
+            autocompletion=completing(SEARCHES),
             help="blocked, or pointwise: the paper's search.",
             rich_help_panel=SEARCH,
         ),
@@ -162,7 +155,7 @@ def run(
         str,
         typer.Option(
             metavar="NAME|FILE",
-            autocompletion=lambda: list(INITS),
+            autocompletion=completing(INITS),
             help=f"{', '.join(INITS)}, or a file of means.",
             rich_help_panel=START,
         ),

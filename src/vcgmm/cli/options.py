@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -51,6 +52,26 @@ Debug = Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.
 Force = Annotated[
     bool, typer.Option("--force", "-f", help="Overwrite the output if it exists.", rich_help_panel=WRITING)
 ]
+
+
+def completing(choices: Iterable[str]) -> Callable[[str], list[str]]:
+    """What the shell offers for an option that takes one of these."""
+
+    def complete(incomplete: str) -> list[str]:
+        return [choice for choice in choices if choice.startswith(incomplete)]
+
+    return complete
+
+
+def one_of(choices: Iterable[str]) -> Callable[[str], str]:
+    """A check that an option is one of these."""
+
+    def check(value: str) -> str:
+        if value not in choices:
+            raise typer.BadParameter(f"{value!r} is not known: choose from {', '.join(choices)}.")
+        return value
+
+    return check
 
 
 def check_voice(quiet: bool, verbose: bool) -> int:

@@ -10,7 +10,7 @@ import typer
 from vcgmm import VCGMM, load_coreset
 from vcgmm.cli.errors import guarded
 from vcgmm.cli.inputs import file_kind, read_rows
-from vcgmm.cli.options import ROWS, WRITING, Debug, Force, Json, Quiet, Threads
+from vcgmm.cli.options import ROWS, WRITING, Debug, Force, Json, Quiet, Threads, completing, one_of
 from vcgmm.cli.outputs import check_picture
 from vcgmm.cli.results import file_size, tell
 from vcgmm.data.atomic import replacing
@@ -23,10 +23,7 @@ EXAMPLE = "Example: vcgmm plot model.vcgmm digits.npy --image 28x28 -o sheet.png
 
 
 def _check_pictures(names: list[str] | None) -> list[str] | None:
-    for name in names or []:
-        if name not in PICTURES:
-            raise typer.BadParameter(f"{name!r} is not known: choose from {', '.join(PICTURES)}.")
-    return names
+    return None if names is None else [one_of(PICTURES)(name) for name in names]
 
 
 def _parse_image(text: str | None) -> tuple[int, ...] | None:
@@ -62,7 +59,7 @@ def run(
             "-p",
             metavar="NAME",
             callback=_check_pictures,
-            autocompletion=lambda: list(PICTURES),
+            autocompletion=completing(PICTURES),
             help=f"Only this one, of {', '.join(PICTURES)}; may be repeated. Default: all that can be drawn.",
             show_default=False,
         ),

@@ -44,9 +44,12 @@ def plot_images(
     if n_images < 1:
         raise ValueError(f"n_images={n_images!r} is not a positive number: give 1 or more.")
     ranked = np.argsort(-model.counts_, kind="stable")
+    height, width = shape[1:] if _colours_first(shape) else shape[:2]
+    columns = _columns(min(n_images, len(ranked)), aspect * height / width)
+    if n_images < len(ranked):
+        n_images -= n_images % columns  # a sheet of some of them need not have a gap at its end
     chosen = ranked[np.unique(np.linspace(0, len(ranked) - 1, min(n_images, len(ranked))).round().astype(int))]
-    images = _as_images(means[chosen], shape)
-    sheet = _sheet(_to_unit(images), _columns(images.shape, aspect))
+    sheet = _sheet(_to_unit(_as_images(means[chosen], shape)), columns)
     ax = take_axes(ax, 8, 8)
     if sheet.shape[2] == 1:
         ax.imshow(sheet[..., 0], cmap="gray", vmin=0.0, vmax=1.0, interpolation="nearest")
@@ -77,7 +80,12 @@ def _as_images(rows: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     if len(shape) == 2:
         return rows.reshape(-1, *shape, 1)
     images = rows.reshape(-1, *shape)
-    return images if shape[2] in (1, 3, 4) else images.transpose(0, 2, 3, 1)
+    return images.transpose(0, 2, 3, 1) if _colours_first(shape) else images
+
+
+def _colours_first(shape: tuple[int, ...]) -> bool:
+    """Whether an image comes plane by plane."""
+    return len(shape) == 3 and shape[2] not in (1, 3, 4)
 
 
 def _to_unit(images: np.ndarray) -> np.ndarray:
@@ -90,10 +98,14 @@ def _to_unit(images: np.ndarray) -> np.ndarray:
     return (images - low) / (high - low or 1.0)
 
 
-def _columns(shape: tuple[int, ...], aspect: float) -> int:
-    """Images side by side on a sheet of about this aspect."""
-    n, height, width, _ = shape
-    return min(n, math.ceil(math.sqrt(aspect * n * height / width)))
+def _columns(n: int, aspect: float) -> int:
+    """How many of n images stand side by side, for about this aspect in images, and few gaps at the end."""
+    ideal = min(float(n), max(1.0, math.sqrt(aspect * n)))
+
+    def cost(columns: int) -> float:
+        return -n % columns / n + 0.3 * abs(math.log(columns / ideal))
+
+    return min(range(max(1, int(0.75 * ideal)), min(n, math.ceil(1.34 * ideal)) + 1), key=cost)
 
 
 def _sheet(images: np.ndarray, columns: int) -> np.ndarray:
