@@ -339,7 +339,7 @@ def test_completion(
     monkeypatch.setattr(sys, "argv", ["vcgmm"])
     with pytest.raises(SystemExit):
         vcgmm.cli.main()
-    assert capsys.readouterr().out.split() == offered
+    assert sorted(capsys.readouterr().out.split()) == sorted(offered)
 
 
 def test_unexpected_errors_ask_for_debug(runner: CliRunner, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 EXAMPLE = "Example: vcgmm plot model.vcgmm digits.npy --image 28x28 -o sheet.png"
 
 
-def _check_pictures(names: list[str] | None) -> list[str] | None:
-    return None if names is None else [one_of(PICTURES)(name) for name in names]
+def _check_pictures(names: list[str] | None) -> list[str]:
+    return [one_of(PICTURES)(name) for name in names or []]
 
 
 def _parse_image(text: str | None) -> tuple[int, ...] | None:
