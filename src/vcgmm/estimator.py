@@ -123,8 +123,8 @@ class VCGMM(DensityMixin, BaseEstimator):
     lower_bounds_ : (n_iter_,) float64
         F after each E-step.
     history_ : dict of (n_iter_,) arrays
-        What a callback is told of each iteration: "iteration", "bound", "change", "variance" and "seconds" since
-        the fit began.
+        What a callback is told of each iteration: "iteration", "bound", "change", "variance", "seconds" since the
+        fit began, and "active", the clusters that hold any weight, where they are counted.
     n_iter_ : int
     converged_ : bool
     coreset_ : Coreset
@@ -503,6 +503,11 @@ class VCGMM(DensityMixin, BaseEstimator):
             Replaced if it exists, as a whole or not at all; `.vcgmm` is a good suffix.
         coreset : bool, default=False
             Write `coreset_` too: points, weights and indices.
+
+        Raises
+        ------
+        ValueError
+            With coreset=True, for a model that was loaded without one.
         """
         check_is_fitted(self)
         save_model(self, path, coreset=check_flag("coreset", coreset))

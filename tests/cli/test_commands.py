@@ -127,7 +127,8 @@ def test_info_of_a_model(runner: CliRunner, folder: Path, fitted: VCGMM) -> None
         "9 of 2 features, 9 active",
         f"{fitted.n_iter_}, converged",
         "coreset_",
-        "2,000 rows of float32",
+        "n_samples       2,000",
+        "dtype           float32",
         "coreset_size     800",
         f"vcgmm {vcgmm.__version__}",
         "format version 1",
@@ -158,6 +159,15 @@ def test_info_shows_arrays_by_their_shape(runner: CliRunner, folder: Path, rows:
     assert "array of shape (9, 2)" in run(runner, "info", "given.vcgmm").stdout
     facts = json.loads(run(runner, "info", "given.vcgmm", "--json").stdout)
     assert facts["parameters"]["init"] == "array of shape (9, 2)"
+
+
+def test_info_tells_active_clusters_where_they_were_counted(
+    runner: CliRunner, folder: Path, rows: np.ndarray
+) -> None:
+    model = VCGMM(9, random_state=0).fit(rows)
+    model.history_["active"] = np.arange(model.n_iter_) + 1000
+    model.save("counted.vcgmm")
+    assert f"active={999 + model.n_iter_:,}" in run(runner, "info", "counted.vcgmm").stdout
 
 
 def test_info_of_a_coreset(runner: CliRunner, folder: Path) -> None:

@@ -199,6 +199,7 @@ BAD_TABLES = {
     "decimal commas": ("1,5;2,5\n", r"has '5;2', not a number, in line 1, column 2"),
     "binary": (b"1,2\0\n3,4\n", "is not a table of text"),
     "another encoding": (b"gr\xf6\xdfe,y\n1,2\n", "is not a table of text in UTF-8"),
+    "an open quote": ('1,2\n"3,4\n', "has 1 fields in line|is not a table"),
     "another encoding further down": (b"x,y\n1,2\n\xff,4\n", "is not a table of"),
 }
 

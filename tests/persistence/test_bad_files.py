@@ -47,7 +47,7 @@ def test_a_file_that_is_whole_loads(model_path: Path) -> None:
 
 def test_a_file_cut_off_anywhere_is_refused(model_bytes: bytes, tmp_path: Path) -> None:
     path = tmp_path / "model.vcgmm"
-    for length in range(len(model_bytes)):
+    for length in {*range(64), *range(64, len(model_bytes), 3), len(model_bytes) - 1}:
         path.write_bytes(model_bytes[:length])
         with pytest.raises(ValueError, match=r"model.vcgmm is (not a file of vcgmm|cut off)"):
             VCGMM.load(path)
@@ -266,6 +266,45 @@ def test_an_invalid_safetensors_file_with_a_fitting_checksum(model_path: Path) -
 
 
 # ------------------------------------------------------------------------------------------- kinds and versions
+
+
+def raw(path: Path, header: str, data: bytes = b"") -> None:
+    """Write a safetensors file by hand."""
+    path.write_bytes(len(header).to_bytes(8, "little") + header.encode() + data)
+
+
+ENTRY = json.dumps({"format_version": 1, "kind": "model", "written_by": {}})
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        ({"__metadata__": {"vcgmm": "[]"}}, "is damaged: its header is not what vcgmm writes"),
+        ({"__metadata__": {"vcgmm": '"text"'}}, "is damaged: its header is not what vcgmm writes"),
+        ({"__metadata__": {"vcgmm": "{}"}}, "is damaged: its header is not what vcgmm writes"),
+        ({"__metadata__": {"vcgmm": "{"}}, "not a file of vcgmm, or is damaged"),
+        ({"__metadata__": [1]}, "not a file of vcgmm, or is damaged"),
+        ({"__metadata__": {"vcgmm": ENTRY}, "a": {"data_offsets": []}}, "no places of tensors"),
+        ({"__metadata__": {"vcgmm": ENTRY}, "a": {"data_offsets": {"b": 1}}}, "no places of tensors"),
+        ({"__metadata__": {"vcgmm": ENTRY}, "a": {"data_offsets": [0, float("inf")]}}, "no places of tensors"),
+        ({"__metadata__": {"vcgmm": ENTRY}, "a": {"data_offsets": [0, 10**18]}}, "is cut off"),
+        ({"__metadata__": {"vcgmm": ENTRY}}, "checksum does not fit"),
+    ],
+)
+def test_headers_made_by_hand_are_refused(tmp_path: Path, header: dict[str, Any], message: str) -> None:
+    raw(tmp_path / "model.vcgmm", json.dumps(header))
+    with pytest.raises(ValueError, match=message):
+        VCGMM.load(tmp_path / "model.vcgmm")
+
+
+def test_a_large_file_of_others_is_not_read(tmp_path: Path) -> None:
+    # What looks like the length of a header is the beginning of something else.
+    path = tmp_path / "large.npy"
+    path.write_bytes(saved_npy())
+    with path.open("rb+") as file:
+        file.truncate(1 << 33)  # a hole, which takes no room
+        assert len(container._front(file)) == 9
+    assert kind_of(path) is None
 
 
 def test_a_newer_format_names_both_versions(model_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

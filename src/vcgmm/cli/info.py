@@ -135,18 +135,17 @@ def _model(file: str, as_json: bool) -> None:
         }
     )
     if training:
-        show(
-            {
-                "data": f"{training['n_samples']:,} rows of {training['dtype']}",
-                "coreset": f"{training['coreset_points']:,} points",
-                "finished": str(training["finished"]),
-                "with": ", ".join(f"{name} {version}" for name, version in training["versions"].items()),
-            },
-            "Training",
-        )
+        show({name: _fact(value) for name, value in training.items()}, "Training")
     show({name: str(_parameter(value)) for name, value in parameters.items()}, "Parameters")
     show(_history(history), "History")
     show({"written by": _versions(header["written_by"], header["format_version"])}, "Versions")
+
+
+def _fact(value: Any) -> str:
+    """Whatever a file says of its training."""
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {item}" for name, item in value.items())
+    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def _parameter(value: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import threading
@@ -52,4 +53,5 @@ class GentleStop:
         self.asked = True
         if not self._quiet:
             # Past Python's streams: a handler may run while one of them is being written to.
-            os.write(2, b"\nStopping after this iteration. Ctrl-C again: at once, without a model.\n")
+            with contextlib.suppress(OSError):
+                os.write(2, b"\nStopping after this iteration. Ctrl-C again: at once, without a model.\n")

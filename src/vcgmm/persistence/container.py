@@ -183,15 +183,18 @@ def kind_of(path: str | os.PathLike[str]) -> str | None:
 def _front(file: BinaryIO) -> bytes:
     """Length and JSON header of a safetensors file; fewer bytes where the file ends before."""
     file.seek(0)
-    length = file.read(8)
-    return length + file.read(min(int.from_bytes(length, "little"), LONGEST_HEADER))
+    front = file.read(9)
+    length = int.from_bytes(front[:8], "little")
+    # Any other file begins with some number too: do not read that much of it.
+    return front + file.read(length - 1) if front[8:] == b"{" and 0 < length <= LONGEST_HEADER else front
 
 
 def _checked_front(file: BinaryIO, path: object) -> bytes:
     front = _front(file)
-    if len(front) < 8 or front[8:9] not in (b"{", b""):
+    length = int.from_bytes(front[:8], "little")
+    if not front[8:].startswith(b"{") or length > LONGEST_HEADER:
         raise ValueError(f"{path} is not a file of vcgmm: its beginning is unknown. Check the name.")
-    if len(front) < 8 + int.from_bytes(front[:8], "little"):
+    if len(front) < 8 + length:
         raise ValueError(
             f"{path} is not a file of vcgmm, or is cut off: it ends before its header does. Check the name, or "
             f"get a new copy of it."
@@ -216,7 +219,7 @@ def _entry(front: bytes, path: object) -> dict[str, Any]:
             f"{path} is a safetensors file with {len(tensors)} tensors, but not one that vcgmm wrote. Check the "
             f"name."
         )
-    if not isinstance(entry, dict):
+    if not isinstance(entry, dict) or not isinstance(entry.get("written_by"), dict):
         raise ValueError(f"{path} is damaged: its header is not what vcgmm writes. Get a new copy of it.")
     return entry
 
@@ -226,7 +229,7 @@ def _check_length(file: BinaryIO, front: bytes, path: object) -> None:
     header = json.loads(front[8:])
     try:
         ends = [int(facts["data_offsets"][1]) for name, facts in header.items() if name != "__metadata__"]
-    except (ValueError, TypeError, IndexError):
+    except (ValueError, TypeError, LookupError, OverflowError):
         raise ValueError(
             f"{path} is damaged: its header has no places of tensors. Get a new copy of it."
         ) from None

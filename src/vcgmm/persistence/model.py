@@ -98,7 +98,12 @@ def save_model(model: Any, path: str | os.PathLike[str], *, coreset: bool) -> No
     if hasattr(model, "feature_names_in_"):
         attributes["feature_names_in_"] = [str(name) for name in model.feature_names_in_]
     tensors |= {f"history_.{name}": column for name, column in getattr(model, "history_", {}).items()}
-    if coreset and hasattr(model, "coreset_"):
+    if coreset:
+        if not hasattr(model, "coreset_"):
+            raise ValueError(
+                "coreset=True, but this model has no coreset_: it was loaded from a file that holds none. "
+                "Save it without."
+            )
         tensors |= coreset_tensors(model.coreset_)
     frame: Frame = model._frame
     tensors["frame.origin"] = frame.origin
