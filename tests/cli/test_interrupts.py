@@ -81,6 +81,39 @@ def test_twice_stops_at_once(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ["rows.npy"]
 
 
+BUSY = """
+import hashlib, os, signal, sys, threading
+from vcgmm.cli.interrupts import GentleStop
+def press():
+    for _ in range(2):
+        os.kill(os.getpid(), signal.SIGINT)
+        os.read(0, 1)
+with GentleStop(quiet=False):
+    threading.Thread(target=press, daemon=True).start()
+    hashlib.pbkdf2_hmac("sha256", b"password", b"salt", 2_000_000_000)  # an hour without a look at Python
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+def test_twice_stops_at_once_also_inside_of_a_kernel() -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", BUSY],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        # The first is answered while the kernel runs.
+        wait_for(process, "Stopping after this iteration")
+        assert process.poll() is None
+        _, err = process.communicate("x", timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == INTERRUPTED
+    assert "Interrupted: nothing was written." in err
+
+
 def test_the_first_is_noted_the_second_raises(capfd: pytest.CaptureFixture[str]) -> None:
     before = signal.getsignal(signal.SIGINT)
     with GentleStop(quiet=False) as stop:
@@ -91,6 +124,7 @@ def test_the_first_is_noted_the_second_raises(capfd: pytest.CaptureFixture[str])
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
     assert signal.getsignal(signal.SIGINT) is before
+    assert signal.set_wakeup_fd(-1) == -1
     assert "Ctrl-C again" in capfd.readouterr().err
 
 

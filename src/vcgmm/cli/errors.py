@@ -18,6 +18,8 @@ R = TypeVar("R")
 FAILED = 1
 INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 
+NOTHING_WRITTEN = "Interrupted: nothing was written."
+
 #: What a user's mistake, or a missing file or package, raises; its text says what to do.
 EXPECTED = (ValueError, TypeError, OSError, ImportError, MemoryError)
 
@@ -42,7 +44,7 @@ def guarded(command: Callable[P, R]) -> Callable[P, R]:
         except (typer.Exit, typer.Abort, typer.BadParameter, BrokenPipeError):
             raise
         except KeyboardInterrupt:
-            typer.echo("Interrupted: nothing was written.", err=True)
+            typer.echo(NOTHING_WRITTEN, err=True)
             raise typer.Exit(INTERRUPTED) from None
         except Exception as error:
             if kwargs.get("debug"):
