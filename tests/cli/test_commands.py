@@ -85,7 +85,10 @@ def test_a_coreset(runner: CliRunner, folder: Path, rows: np.ndarray) -> None:
     facts = json.loads(result.stdout)
     assert facts["points"] == len(core)
     assert facts["total_weight"] == pytest.approx(core.weights.sum())
-    assert result.stderr == "rows.npy: 2,000 rows of 2 features, float32\n"
+    told, progress = result.stderr.splitlines()
+    assert told == "rows.npy: 2,000 rows of 2 features, float32"
+    assert progress.split()[0] == "coreset"
+    assert "4,000 rows read" in progress
     assert "exists; overwrite it with --force" in run(runner, *arguments, code=2).stderr
     assert f"{len(core)} points of weight" in run(runner, *arguments, "--force").stdout
 

@@ -49,11 +49,11 @@ def run(
     debug: Debug = False,  # noqa: ARG001 (for `guarded`)
 ) -> None:
     """Draw a lightweight coreset and write it to a file, which `vcgmm fit` takes in place of the data."""
-    check_voice(quiet, verbose)
+    voice = check_voice(quiet, verbose)
     check_output(output, force, inputs=[data, *([weights] if weights else [])])
     rows = read_weighted_rows(data, weights, verbose=verbose)
     coreset = lightweight_coreset(
-        rows.array, size, sample_weight=rows.weights, random_state=seed, n_threads=threads
+        rows.array, size, sample_weight=rows.weights, random_state=seed, n_threads=threads, verbose=voice
     )
     save_coreset(coreset, output)
     total = float(coreset.weights.sum())

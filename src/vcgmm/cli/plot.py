@@ -10,7 +10,7 @@ import typer
 from vcgmm import VCGMM, load_coreset
 from vcgmm.cli.errors import guarded
 from vcgmm.cli.inputs import file_kind, read_rows
-from vcgmm.cli.options import ROWS, WRITING, Debug, Force, Json, Quiet, Threads, completing, one_of
+from vcgmm.cli.options import ROWS, WRITING, Debug, Force, Json, Quiet, Threads, check_voice, completing, one_of
 from vcgmm.cli.outputs import check_picture
 from vcgmm.cli.results import file_size, tell
 from vcgmm.data.atomic import replacing
@@ -87,7 +87,7 @@ def run(
         figure = _draw_coreset(file, data, picture)
         drawn = ["coreset"]
     else:
-        model = VCGMM.load(file).set_params(n_threads=threads, verbose=0)
+        model = VCGMM.load(file).set_params(n_threads=threads, verbose=check_voice(quiet, verbose=False))
         rows = None if data is None else read_rows(data)
         figure = plot_sheet(model, rows, pictures=picture or None, image=shape)
         drawn = [ax.get_gid() or "" for ax in figure.axes]
