@@ -242,7 +242,7 @@ def test_a_coreset_over_its_data(runner: CliRunner, folder: Path) -> None:
         (["-o", "picture.doc"], 2, "does not end in a known format"),
         (["-o", "model.vcgmm", "--force"], 2, "does not end in a known format"),
         (["--image", "5x5"], 1, "has 25 values, but the model has 2 features"),
-        (["-p", "errors"], 1, "needs DATA"),
+        (["-p", "errors"], 1, "needs the data"),
         (["nothing.npy"], 1, "nothing.npy does not exist"),
     ],
 )

@@ -466,8 +466,8 @@ def test_a_model_without_coreset_or_history_has_fewer_pictures() -> None:
     ("pictures", "message"),
     [
         (["portrait"], "There is no picture 'portrait': choose from bound, time"),
-        (["errors"], "'errors' cannot be drawn: it needs DATA"),
-        (["coreset"], "it needs DATA of two features, and a coreset in the model"),
+        (["errors"], "'errors' cannot be drawn: it needs the data"),
+        (["coreset"], "it needs the data, of two features, and a coreset in the model"),
         (["images"], "it needs the shape of an image"),
         ([], "name at least one"),
     ],

@@ -24,9 +24,9 @@ PICTURES = {
     "time": "the history of a fit",
     "sizes": "",
     "steps": "",
-    "errors": "DATA",
+    "errors": "the data",
     "map": "two features or more",
-    "coreset": "DATA of two features, and a coreset in the model (save it with coreset=True)",
+    "coreset": "the data, of two features, and a coreset in the model (save it with coreset=True)",
     "images": "the shape of an image",
 }
 
