@@ -1,6 +1,6 @@
 """Tables of numbers as text: CSV, TSV and the like.
 
-Read with pyarrow where it is installed, which is many times faster, else with NumPy; both take and refuse the same
+Read with pyarrow where it is installed, about three times as fast, else with NumPy; both take and refuse the same
 tables.
 """
 
