@@ -24,7 +24,16 @@ def test_every_public_name_exists_and_is_documented() -> None:
         assert getattr(vcgmm, name).__doc__, name
 
 
-@pytest.mark.parametrize("module", ["vcgmm.estimator", "vcgmm.building_blocks", "vcgmm.datasets"])
+@pytest.mark.parametrize(
+    "module",
+    [
+        "vcgmm.estimator",
+        "vcgmm.building_blocks",
+        "vcgmm.datasets",
+        "vcgmm.data.opening",
+        "vcgmm.persistence.coreset",
+    ],
+)
 def test_examples_in_docstrings(module: str) -> None:
     failed, attempted = doctest.testmod(importlib.import_module(module))
     assert attempted > 0

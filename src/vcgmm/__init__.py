@@ -3,7 +3,9 @@
 from ._version import __version__
 from .algorithm.coreset import Coreset
 from .building_blocks import afkmc2, kmeans_plus_plus, lightweight_coreset, quantization_error
+from .data.opening import open_rows as open  # noqa: A004 (vcgmm.open is meant to be called so)
 from .estimator import VCGMM
+from .persistence import load_coreset, save_coreset
 from .progress import Iteration
 
 __all__ = [
@@ -14,5 +16,8 @@ __all__ = [
     "afkmc2",
     "kmeans_plus_plus",
     "lightweight_coreset",
+    "load_coreset",
+    "open",
     "quantization_error",
+    "save_coreset",
 ]

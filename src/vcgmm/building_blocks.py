@@ -16,6 +16,7 @@ from .algorithm.random import generator
 from .data.rows import exact_float
 from .evaluation import Evaluator
 from .parallel import Workers
+from .progress import make_progress
 from .validation import (
     check_centers,
     check_float_type,
@@ -49,6 +50,7 @@ def lightweight_coreset(
     sample_weight: Any = None,
     random_state: Any = None,
     n_threads: int | None = None,
+    verbose: int = 0,
 ) -> Coreset:
     """Draw a lightweight coreset: a weighted sample that stands for all of X.
 
@@ -63,6 +65,8 @@ def lightweight_coreset(
     sample_weight : array-like of shape (N,), optional
     random_state : int, RandomState or None
     n_threads : int or None
+    verbose : int, default=0
+        Above 0: a progress line on stderr.
 
     Returns
     -------
@@ -82,8 +86,10 @@ def lightweight_coreset(
     rows = check_matrix("X", X)
     size = check_integer("size", size, 1)
     weights = check_weights(sample_weight, rows.n_samples)
-    with Workers(check_threads(n_threads)) as workers:
-        facts = moments(rows, weights, workers, _silent)
+    with Workers(check_threads(n_threads)) as workers, make_progress(verbose) as progress:
+        progress.start("coreset", 2 * rows.n_samples)
+        facts = moments(rows, weights, workers, progress.advance)
+        progress.finish()
     return draw_coreset(rows, facts, weights, size, generator(draw_seed(random_state)))
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from scipy import sparse
@@ -19,8 +20,10 @@ from .algorithm.pipeline import Result, Settings, run
 from .building_blocks import draw_seed, weighted_sum
 from .data import ArrayRows
 from .evaluation import Evaluator
+from .interop import faiss_index, gaussian_mixture
 from .parallel import Workers
-from .progress import check_callbacks, make_progress
+from .persistence import load_model, save_model, training_facts
+from .progress import History, check_callbacks, make_progress
 from .validation import (
     check_centers,
     check_choice,
@@ -34,6 +37,9 @@ from .validation import (
     check_threads,
     check_weights,
 )
+
+if TYPE_CHECKING:
+    from sklearn.mixture import GaussianMixture
 
 INITS = ("two_level", "afkmc2", "k-means++", "random")
 SEARCHES = ("blocked", "pointwise")
@@ -100,7 +106,7 @@ class VCGMM(DensityMixin, BaseEstimator):
     dtype : {None, "float32", "float64"}, default=None
         Type to compute in.  None: float64 for float64 data, else float32.
     verbose : int, default=0
-        Above 0: a progress line per step on stderr.
+        1: a progress line per step on stderr; 2 or more: also a line per EM iteration.
     callbacks : callable, sequence of callables or None, default=None
         Each is called with an `Iteration` after every EM iteration, and stops the fit by returning True.
 
@@ -120,6 +126,9 @@ class VCGMM(DensityMixin, BaseEstimator):
         F after the last E-step: a lower bound of the (coreset's) log-likelihood.
     lower_bounds_ : (n_iter_,) float64
         F after each E-step.
+    history_ : dict of (n_iter_,) arrays
+        What a callback is told of each iteration: "iteration", "bound", "change", "variance", "seconds" since the
+        fit began, and "active", the clusters that hold any weight, where they are counted.
     n_iter_ : int
     converged_ : bool
     coreset_ : Coreset
@@ -240,9 +249,15 @@ class VCGMM(DensityMixin, BaseEstimator):
         check_integer("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, 0)
         check_flag("warm_start", self.warm_start)
         check_flag("compute_labels", self.compute_labels)
-        with Workers(check_threads(self.n_threads)) as workers, make_progress(self.verbose) as progress:
-            result = run(rows, weights, settings, callbacks, progress, workers)
+        history = History()
+        with (
+            Workers(check_threads(self.n_threads)) as workers,
+            make_progress(self.verbose, settings.tol) as progress,
+        ):
+            result = run(rows, weights, settings, (*callbacks, history), progress, workers)
             self._take_over(result)
+            self.history_ = history.of(result.bounds)
+            self._training = training_facts(rows.n_samples, rows.dtype, len(result.coreset))
             if self.compute_labels:
                 progress.start("labels", rows.n_samples)
                 evaluator = Evaluator(self.means_, self._frame, workers, progress.advance)
@@ -478,6 +493,76 @@ class VCGMM(DensityMixin, BaseEstimator):
         """Akaike information criterion on X; lower is better."""
         densities = self.score_samples(X)
         return float(2 * self._n_parameters() - 2 * densities.sum())
+
+    # ------------------------------------------------------------------------------------------------ keeping
+
+    def save(self, path: str | os.PathLike[str], *, coreset: bool = False) -> None:
+        """Write the fitted model to a file that `load` reads, also in every later version.
+
+        The file is a safetensors file with a JSON header and a checksum: no pickle, and nothing in it is ever
+        run. It holds all parameters and fitted attributes to the last bit, but for two: `callbacks`, which are
+        code, and `coreset_`, which is a sample of the data (all of it, where the fit took all points), so that a
+        model can be handed on without the data it was fitted to.
+
+        Parameters
+        ----------
+        path : path-like
+            Replaced if it exists, as a whole or not at all; `.vcgmm` is a good suffix.
+        coreset : bool, default=False
+            Write `coreset_` too: points, weights and indices.
+
+        Raises
+        ------
+        ValueError
+            With coreset=True, for a model that was loaded without one.
+        """
+        check_is_fitted(self)
+        save_model(self, path, coreset=check_flag("coreset", coreset))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a model that `save` or `vcgmm fit` wrote; it predicts the same to the last bit.
+
+        Parameters
+        ----------
+        path : path-like
+
+        Returns
+        -------
+        VCGMM
+
+        Raises
+        ------
+        ValueError
+            If the file holds something else, comes from a newer format, or has been changed or cut off.
+        """
+        model: Self = load_model(cls, path)
+        return model
+
+    def to_sklearn(self) -> GaussianMixture:
+        """The same mixture as scikit-learn's GaussianMixture with spherical covariances, ready to predict.
+
+        Its `lower_bound_` is a mean over the data's weight, as theirs is. Mind its memory: it makes arrays of rows
+        times components.
+        """
+        check_is_fitted(self)
+        return gaussian_mixture(self)
+
+    def to_faiss(self, kind: str = "flat") -> Any:
+        """The means in a faiss index, in float32; needs faiss.
+
+        Parameters
+        ----------
+        kind : {"flat", "ivf"}, default="flat"
+            "flat": an IndexFlatL2 that holds the means, which finds the nearest cluster of a vector.
+            "ivf": an IndexIVFFlat with the clusters as its inverted lists, trained, empty, and ready for `add`.
+
+        Returns
+        -------
+        faiss.IndexFlatL2 or faiss.IndexIVFFlat
+        """
+        check_is_fitted(self)
+        return faiss_index(self.means_, kind)
 
     def _n_parameters(self) -> int:
         """Free parameters: the means and one variance; mixing proportions are fixed."""

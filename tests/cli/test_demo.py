@@ -19,12 +19,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@pytest.fixture
-def runner() -> CliRunner:
-    # Wide and plain, so that messages are found in one piece.
-    return CliRunner(env={"COLUMNS": "200", "TERM": "dumb", "NO_COLOR": "1"})
-
-
 def test_demo_prints_a_table_and_writes_a_picture(runner: CliRunner, tmp_path: Path) -> None:
     picture = tmp_path / "picture.png"
     result = runner.invoke(app, ["demo", "--samples", "20000", "--seed", "1", "--output", str(picture)])

@@ -7,17 +7,25 @@ from typing import Annotated
 import typer
 
 from vcgmm._version import __version__
-from vcgmm.cli import demo
+from vcgmm.cli import coreset, demo, export, fit, info, plot, predict, score
 
 app = typer.Typer(
     name="vcgmm",
-    help="Gaussian mixtures with very many components.",
     no_args_is_help=True,
-    add_completion=False,
     # A traceback with all local variables would print whole arrays.
     pretty_exceptions_show_locals=False,
 )
-app.command("demo")(demo.run)
+for _name, _command in {
+    "fit": fit,
+    "predict": predict,
+    "score": score,
+    "coreset": coreset,
+    "info": info,
+    "plot": plot,
+    "export": export,
+    "demo": demo,
+}.items():
+    app.command(_name, epilog=_command.EXAMPLE)(_command.run)
 
 
 def _show_version(wanted: bool) -> None:
@@ -26,13 +34,16 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(
+    epilog="Exit codes: 0 done, 1 failed, 2 a mistake in the arguments, 130 interrupted. Tab completion: "
+    "vcgmm --install-completion."
+)
 def _options(
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
-    """Gaussian mixtures with very many components."""
+    """Gaussian mixtures with very many components: millions of rows into thousands of clusters."""
 
 
 def main() -> None:

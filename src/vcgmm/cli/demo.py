@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import math
 import warnings
 from dataclasses import dataclass
@@ -12,19 +11,25 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
 from sklearn.cluster import MiniBatchKMeans
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from vcgmm import VCGMM, quantization_error
+from vcgmm.cli.errors import guarded
+from vcgmm.cli.options import Debug, Force, Threads
+from vcgmm.cli.outputs import check_picture
+from vcgmm.data.atomic import replacing
 from vcgmm.datasets import make_grid
 from vcgmm.plotting import plot_density
+from vcgmm.progress.display import make_console
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+EXAMPLE = "Example: vcgmm demo --samples 200000 -o demo.png"
 
 PICTURE = Path("vcgmm-demo.png")
 N_SIDE = 25
@@ -47,21 +52,20 @@ class Result:
     steps: dict[str, float]
 
 
+@guarded
 def run(
     samples: Annotated[int, typer.Option(min=N_CLUSTERS, help="Number of points.")] = 1_000_000,
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of data and fits.")] = 0,
-    output: Annotated[Path, typer.Option(dir_okay=False, help="The picture to write.")] = PICTURE,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite the picture.")] = False,
-    threads: Annotated[int | None, typer.Option(min=1, help="Threads (default: one a core).")] = None,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The picture to write.")] = PICTURE,
+    force: Force = False,
+    threads: Threads = None,
+    debug: Debug = False,  # noqa: ARG001 (for `guarded`)
 ) -> None:
     """Cluster a grid of 625 clusters, compare with MiniBatchKMeans, and write a picture."""
     # What can be known to fail fails before the work, not after it.
-    if importlib.util.find_spec("matplotlib") is None:
-        typer.echo("The demo draws a picture, but matplotlib is missing: pip install vcgmm[plot]", err=True)
-        raise typer.Exit(1)
-    _check_output(output, force)
+    check_picture(output, force)
 
-    console = Console()
+    console = make_console(stderr=False)
     X, _, true_centers = make_grid(samples, N_SIDE, random_state=seed)
     console.print(f"{samples:,} points in {N_CLUSTERS} clusters of a grid.")
     console.print(f"Kernels compiled, or loaded where they were before, in {_compile(X, threads):.1f} s.")
@@ -75,20 +79,6 @@ def run(
 
     _draw(X, results[0], output)
     console.print(f"Picture: {output}", soft_wrap=True, highlight=False)
-
-
-def _check_output(output: Path, force: bool) -> None:
-    """Refuse a picture that could not, or should not, be written."""
-    from matplotlib.figure import Figure
-
-    formats = Figure().canvas.get_supported_filetypes()
-    if output.suffix[1:].lower() not in formats:
-        known = ", ".join(sorted(formats))
-        raise typer.BadParameter(f"{output} does not end in a known format: {known}.", param_hint="--output")
-    if not output.parent.is_dir():
-        raise typer.BadParameter(f"the folder {output.parent} does not exist.", param_hint="--output")
-    if output.exists() and not force:
-        raise typer.BadParameter(f"{output} exists; overwrite it with --force.", param_hint="--output")
 
 
 def _compile(X: NDArray[np.float32], threads: int | None) -> float:
@@ -177,4 +167,5 @@ def _draw(X: NDArray[np.float32], result: Result, output: Path) -> None:
     figure = Figure(figsize=(8, 8.3), layout="constrained")
     ax = plot_density(X, result.centers, ax=figure.add_subplot())
     ax.set_title(f"{len(result.centers)} centres found among {len(X):,} points in {result.seconds:.2f} s")
-    figure.savefig(output, dpi=150)
+    with replacing(output) as temporary:
+        figure.savefig(temporary, dpi=150)

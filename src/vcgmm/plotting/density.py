@@ -1,4 +1,4 @@
-"""Pictures of clusterings; needs matplotlib, the extra `plot`."""
+"""Points in the plane as a density, with the centres found among them."""
 
 from __future__ import annotations
 
@@ -6,13 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .canvas import CENTRE, NIGHT, take_axes
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import ArrayLike, NDArray
-
-# The darkest shade of the density's colour map: empty cells and the margin look alike.
-_NIGHT = "#000004"
-_CENTRE = "#5ef2e3"
 
 
 def plot_density(X: ArrayLike, centers: ArrayLike, ax: Axes | None = None, bins: int = 600) -> Axes:
@@ -41,52 +39,64 @@ def plot_density(X: ArrayLike, centers: ArrayLike, ax: Axes | None = None, bins:
     ValueError
         If the points or the centres are not two-dimensional, or there are none.
     """
-    points = _check_plane("X", X)
-    middles = _check_plane("centers", centers)
+    points = check_plane("X", X)
+    middles = check_plane("centers", centers)
     if bins < 1:
         raise ValueError(f"bins={bins!r} is not a positive number: give 1 or more.")
-    try:
-        from matplotlib.colors import LogNorm
-    except ImportError as error:
-        raise ImportError("Pictures need matplotlib, which is not installed: pip install vcgmm[plot]") from error
-    if ax is None:
-        import matplotlib.pyplot as plt
-
-        ax = plt.figure(figsize=(8, 8), layout="constrained").add_subplot()
-
-    counts, x_edges, y_edges = _histogram(points, bins)
-    ax.set_facecolor(_NIGHT)
-    ax.imshow(
-        # Rows of an image run along y, those of a histogram along x; empty cells show the background.
-        np.ma.masked_equal(counts.T, 0),
-        extent=(x_edges[0], x_edges[-1], y_edges[0], y_edges[-1]),
-        origin="lower",
-        aspect="equal",
-        cmap="inferno",
-        # Leave out the map's darkest shades: a single point must stand out from the background.
-        norm=LogNorm(vmin=0.3, vmax=max(counts.max(), 1.0)),
-        interpolation="antialiased",
-    )
+    ax = take_axes(ax, 8, 8)
+    draw_density(ax, points, bins)
     ax.scatter(
         middles[:, 0],
         middles[:, 1],
-        s=_dot_area(len(middles)),
-        color=_CENTRE,
-        edgecolors=_NIGHT,
+        s=dot_area(len(middles)),
+        color=CENTRE,
+        edgecolors=NIGHT,
         linewidths=0.6,
         label=f"{len(middles):,} centres",
     )
     return ax
 
 
-def _check_plane(name: str, values: ArrayLike) -> NDArray[np.floating]:
+def check_plane(name: str, values: ArrayLike) -> NDArray[np.floating]:
+    """Points in the plane as an array; refuses anything else."""
     array = np.asarray(values)
     if array.ndim != 2 or array.shape[1] != 2 or array.shape[0] == 0:
         raise ValueError(f"{name} has shape {array.shape}: a picture needs (n, 2) with n of 1 or more.")
     return array
 
 
-def _histogram(
+def draw_density(
+    ax: Axes,
+    points: NDArray[np.floating],
+    bins: int,
+    *,
+    cmap: str = "inferno",
+    face: str = NIGHT,
+    pale: float = 1.0,
+) -> None:
+    """Draw points (n, 2) as counts in square cells, on a logarithmic scale over a plain ground.
+
+    The densest cell gets the map's last shade, or with `pale` above 1 the one that so many times more would be
+    needed to exceed.
+    """
+    from matplotlib.colors import LogNorm
+
+    counts, x_edges, y_edges = histogram(points, bins)
+    ax.set_facecolor(face)
+    ax.imshow(
+        # Rows of an image run along y, those of a histogram along x; empty cells show the background.
+        np.ma.masked_equal(counts.T, 0),
+        extent=(x_edges[0], x_edges[-1], y_edges[0], y_edges[-1]),
+        origin="lower",
+        aspect="equal",
+        cmap=cmap,
+        # Leave out the map's first shades: a single point must stand out from the background.
+        norm=LogNorm(vmin=0.3, vmax=pale * max(counts.max(), 1.0)),
+        interpolation="antialiased",
+    )
+
+
+def histogram(
     X: NDArray[np.floating], bins: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Count points in square cells; counts (bins_x, bins_y) and the edges of both directions."""
@@ -100,6 +110,6 @@ def _histogram(
     return counts, x_edges, y_edges
 
 
-def _dot_area(n: int) -> float:
-    """Area of a dot in points²: the more centres, the smaller, so that they do not hide the density."""
-    return float(np.clip(8000 / n, 4.0, 60.0))
+def dot_area(n: int, *, least: float = 4.0) -> float:
+    """Area of a dot in points²: the more there are, the smaller, so that they do not hide the density."""
+    return float(np.clip(8000 / n, least, 60.0))

@@ -1,0 +1,294 @@
+"""`vcgmm fit`: a model from a file of rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from time import perf_counter
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+import vcgmm
+from vcgmm import VCGMM
+from vcgmm.cli.errors import guarded
+from vcgmm.cli.inputs import Rows, in_words, read_weighted_rows
+from vcgmm.cli.interrupts import GentleStop
+from vcgmm.cli.options import (
+    ROWS,
+    WRITING,
+    Debug,
+    Force,
+    Json,
+    Quiet,
+    Seed,
+    Threads,
+    Verbose,
+    Weights,
+    check_voice,
+    completing,
+    one_of,
+)
+from vcgmm.cli.outputs import check_output
+from vcgmm.cli.results import file_size, tell
+from vcgmm.estimator import COVARIANCES, INITS, SEARCHES
+
+EXAMPLE = (
+    "Ctrl-C once stops after the current iteration and writes what there is, marked as not converged, with exit "
+    "code 0; twice stops at once, writes nothing, and exits with 130.\n\n"
+    "Example: vcgmm fit vectors.npy -k 4000 --seed 0 -o model.vcgmm"
+)
+
+#: Every option has the estimator's own default.
+DEFAULTS: dict[str, Any] = VCGMM().get_params()
+
+TYPES = ("auto", "float32", "float64")
+
+MODEL, SEARCH, START, STOP = "Model", "Search", "Start", "When to stop"
+
+
+def _parse_size(text: str) -> str | int | float | None:
+    """auto, all, a number of points, or a share of them."""
+    if text in ("auto", "all"):
+        return None if text == "all" else text
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if 0.0 < number < 1.0:
+        return number
+    if number >= 1.0 and number.is_integer():
+        return int(number)
+    raise typer.BadParameter(
+        f"{text!r} is not valid: give auto, all, a number of points, or a share of them between 0 and 1.",
+        param_hint="--coreset-size",
+    )
+
+
+def _parse_init(text: str) -> str | np.ndarray:
+    """The name of a seeding, or a file of means."""
+    if text in INITS:
+        return text
+    if not Path(text).suffix:
+        raise typer.BadParameter(
+            f"{text!r} is not known: choose from {', '.join(INITS)}, or give a file of means.", param_hint="--init"
+        )
+    return np.array(vcgmm.open(text))
+
+
+@guarded
+def run(
+    data: Annotated[
+        str,
+        typer.Argument(
+            metavar="DATA",
+            help=f"Rows: {ROWS}. Or a coreset from `vcgmm coreset`.",
+            show_default=False,
+        ),
+    ],
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output", "-o", help="The model file to write.", show_default=False, rich_help_panel=WRITING
+        ),
+    ],
+    n_components: Annotated[
+        int | None,
+        typer.Option(
+            "--n-components", "-k", min=1, help="Number of clusters.", show_default=False, rich_help_panel=MODEL
+        ),
+    ] = None,
+    coreset_size: Annotated[
+        str,
+        typer.Option(
+            metavar="SIZE",
+            help="Points drawn for the fit: auto (256 per cluster, at least 65,536), all, a number, or a share.",
+            rich_help_panel=MODEL,
+        ),
+    ] = DEFAULTS["coreset_size"],
+    weights: Weights = None,
+    covariance_type: Annotated[
+        str,
+        typer.Option(
+            callback=one_of(COVARIANCES),
+            autocompletion=completing(COVARIANCES),
+            help="isotropic: one variance for all clusters.",
+            rich_help_panel=MODEL,
+        ),
+    ] = DEFAULTS["covariance_type"],
+    reg_covar: Annotated[
+        float,
+        typer.Option(min=0.0, help="Smallest variance, relative to the data's.", rich_help_panel=MODEL),
+    ] = DEFAULTS["reg_covar"],
+    dtype: Annotated[
+        str,
+        typer.Option(
+            callback=one_of(TYPES),
+            autocompletion=completing(TYPES),
+            help="Type to compute in; auto: float64 for float64 data, else float32.",
+            rich_help_panel=MODEL,
+        ),
+    ] = "auto",
+    truncation: Annotated[
+        int, typer.Option(min=1, help="Clusters with a posterior per point.", rich_help_panel=SEARCH)
+    ] = DEFAULTS["truncation"],
+    n_neighbors: Annotated[
+        int, typer.Option(min=1, help="Near clusters kept for each cluster.", rich_help_panel=SEARCH)
+    ] = DEFAULTS["n_neighbors"],
+    n_explore: Annotated[
+        int, typer.Option(min=0, help="Random clusters added to each search.", rich_help_panel=SEARCH)
+    ] = DEFAULTS["n_explore"],
+    search: Annotated[
+        str,
+        typer.Option(
+            callback=one_of(SEARCHES),
+            autocompletion=completing(SEARCHES),
+            help="blocked, or pointwise: the paper's search.",
+            rich_help_panel=SEARCH,
+        ),
+    ] = DEFAULTS["search"],
+    n_candidates: Annotated[
+        int,
+        typer.Option(min=1, help="Clusters that the points of a cluster search together.", rich_help_panel=SEARCH),
+    ] = DEFAULTS["n_candidates"],
+    init: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME|FILE",
+            autocompletion=completing(INITS),
+            help=f"{', '.join(INITS)}, or a file of means.",
+            rich_help_panel=START,
+        ),
+    ] = DEFAULTS["init"],
+    chain_length: Annotated[int, typer.Option(min=1, help="Of init afkmc2.", rich_help_panel=START)] = DEFAULTS[
+        "chain_length"
+    ],
+    n_warmup: Annotated[
+        int, typer.Option(min=0, help="E-steps before the first that counts.", rich_help_panel=START)
+    ] = DEFAULTS["n_warmup"],
+    n_init: Annotated[
+        int, typer.Option(min=1, help="Fits on one coreset, best bound kept.", rich_help_panel=START)
+    ] = DEFAULTS["n_init"],
+    warm_start: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="MODEL",
+            help="Begin at the means of this model file.",
+            show_default=False,
+            rich_help_panel=START,
+        ),
+    ] = None,
+    tol: Annotated[
+        float, typer.Option(min=0.0, help="Relative change of the bound.", rich_help_panel=STOP)
+    ] = DEFAULTS["tol"],
+    max_iter: Annotated[int, typer.Option(min=1, help="Most iterations.", rich_help_panel=STOP)] = DEFAULTS[
+        "max_iter"
+    ],
+    compute_labels: Annotated[
+        bool,
+        typer.Option(
+            "--compute-labels", help="Keep labels and error of all rows in the model.", rich_help_panel=WRITING
+        ),
+    ] = DEFAULTS["compute_labels"],
+    save_coreset: Annotated[
+        bool,
+        typer.Option(
+            "--save-coreset",
+            help="Keep the coreset, a sample of the data, in the model.",
+            rich_help_panel=WRITING,
+        ),
+    ] = False,
+    force: Force = False,
+    seed: Seed = None,
+    threads: Threads = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+    debug: Debug = False,  # noqa: ARG001 (for `guarded`)
+) -> None:
+    """Fit a mixture to rows and write it to a model file."""
+    voice = check_voice(quiet, verbose)
+    check_output(
+        output, force, inputs=[data, *([weights] if weights else []), *([str(warm_start)] if warm_start else [])]
+    )
+    size = _parse_size(coreset_size)
+    model = VCGMM() if warm_start is None else VCGMM.load(warm_start)
+    if n_components is None:
+        if warm_start is None:
+            raise typer.BadParameter("give the number of clusters.", param_hint="--n-components, -k")
+        n_components = len(model.means_)
+    rows = read_weighted_rows(data, weights, verbose=verbose)
+    if rows.is_coreset and size == "auto":
+        size = None  # it has been drawn already
+    stop = GentleStop(quiet)
+    model.set_params(
+        n_components=n_components,
+        coreset_size=size,
+        covariance_type=covariance_type,
+        truncation=truncation,
+        n_neighbors=n_neighbors,
+        n_explore=n_explore,
+        search=search,
+        n_candidates=n_candidates,
+        init=_parse_init(init),
+        chain_length=chain_length,
+        n_warmup=n_warmup,
+        tol=tol,
+        max_iter=max_iter,
+        n_init=n_init,
+        reg_covar=reg_covar,
+        warm_start=warm_start is not None,
+        compute_labels=compute_labels,
+        random_state=seed,
+        n_threads=threads,
+        dtype=None if dtype == "auto" else dtype,
+        verbose=voice,
+        callbacks=stop,
+    )
+    begun = perf_counter()
+    with stop:
+        model.fit(rows.array, sample_weight=rows.weights)
+    seconds = perf_counter() - begun
+    # How this run was watched and begun is no property of the model.
+    model.set_params(verbose=0, callbacks=None, warm_start=False)
+    model.save(output, coreset=save_coreset)
+    _tell(model, rows, output, seconds, stopped=stop.asked, as_json=as_json, quiet=quiet)
+
+
+def _tell(
+    model: VCGMM, rows: Rows, output: Path, seconds: float, *, stopped: bool, as_json: bool, quiet: bool
+) -> None:
+    active = int(np.count_nonzero(model.counts_))
+    result = {
+        "output": str(output),
+        "n_samples": rows.array.shape[0],
+        "n_features": rows.array.shape[1],
+        "n_components": len(model.means_),
+        "active_components": active,
+        "coreset_points": len(model.coreset_),
+        "n_iter": model.n_iter_,
+        "converged": model.converged_,
+        "stopped": stopped,
+        "lower_bound": model.lower_bound_,
+        "variance": model.variance_,
+        "inertia": getattr(model, "inertia_", None),
+        "timings": model.timings_,
+        "seconds": seconds,
+        "n_distance_evaluations": model.n_distance_evaluations_,
+        "seed": model.random_state,
+    }
+    end = "converged" if model.converged_ else "stopped before it converged" if stopped else "not converged"
+    steps = ", ".join(f"{step} {time:.2f} s" for step, time in model.timings_.items())
+    table = {
+        "data": in_words(rows.array),
+        "coreset": f"{len(model.coreset_):,} points",
+        "clusters": f"{len(model.means_):,}, {active:,} active",
+        "iterations": f"{model.n_iter_}, {end}",
+        "lower bound": f"{model.lower_bound_:.8g}",
+        "variance": f"{model.variance_:.6g}",
+        **({"error": f"{model.inertia_:.8g}"} if hasattr(model, "inertia_") else {}),
+        "distances": f"{sum(model.n_distance_evaluations_.values()):.3g}",
+        "time": f"{seconds:.2f} s ({steps})",
+        "model": f"{output} ({file_size(output.stat().st_size)})",
+    }
+    tell(result, table, as_json=as_json, quiet=quiet)

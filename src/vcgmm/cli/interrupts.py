@@ -1,0 +1,113 @@
+"""Ctrl-C during a fit: once ends it gently, twice at once."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import threading
+from types import FrameType, TracebackType
+from typing import Any, Self
+
+from vcgmm import Iteration
+from vcgmm.cli.errors import INTERRUPTED, NOTHING_WRITTEN
+
+NOTICE = "Stopping after this iteration. Ctrl-C again: at once, without a model."
+
+#: Seconds that a second Ctrl-C gives a kernel to come to its end before the process is ended under it.
+GRACE = 1.0
+
+_SHOW_CURSOR = "\x1b[?25h"
+
+
+class GentleStop:
+    """A callback that ends a fit after the current iteration once Ctrl-C has been pressed.
+
+    While it is entered, the first interrupt only takes note; the second raises KeyboardInterrupt. Python would
+    hear of both only when a kernel that runs in its main thread returns, so another thread listens too: it answers
+    the first when it comes, and ends the process if the second has had no effect for a while. Where interrupts are
+    ignored, as in jobs that a shell runs in the background, they stay so.
+
+    Parameters
+    ----------
+    quiet : bool
+        Say nothing when Ctrl-C is pressed.
+    """
+
+    def __init__(self, quiet: bool) -> None:
+        self.asked = False
+        self._quiet = quiet
+        self._watch: _Watch | None = None
+        self._before: Any = None
+
+    def __call__(self, facts: Iteration) -> bool:  # noqa: ARG002 (it stops whatever the iteration was)
+        """Whether to stop."""
+        return self.asked
+
+    def __enter__(self) -> Self:
+        in_charge = threading.current_thread() is threading.main_thread()  # others may not set handlers
+        if in_charge and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+            self._before = signal.signal(signal.SIGINT, self._note)
+            self._watch = _Watch(self._quiet)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Put back what Ctrl-C did before."""
+        if self._watch is not None:
+            self._watch.end()
+            self._watch = None
+            signal.signal(signal.SIGINT, self._before)
+
+    def _note(self, _number: int, _frame: FrameType | None) -> None:
+        if self.asked:
+            raise KeyboardInterrupt
+        self.asked = True
+
+
+class _Watch:
+    """A thread that hears of signals when they come, also while a kernel runs."""
+
+    def __init__(self, quiet: bool) -> None:
+        self._quiet = quiet
+        self._over = threading.Event()
+        self._ear, self._mouth = socket.socketpair()
+        self._mouth.setblocking(False)  # signals do not wait
+        self._before = signal.set_wakeup_fd(self._mouth.fileno(), warn_on_full_buffer=False)
+        self._thread = threading.Thread(target=self._listen, name="vcgmm-interrupts", daemon=True)
+        self._thread.start()
+
+    def end(self) -> None:
+        """Stop listening."""
+        self._over.set()
+        signal.set_wakeup_fd(self._before)
+        self._mouth.send(b"\0")  # so that the thread wakes up and sees that it is over
+        self._thread.join()
+        self._ear.close()
+        self._mouth.close()
+
+    def _listen(self) -> None:
+        heard = 0
+        while True:
+            now = self._ear.recv(64).count(signal.SIGINT)
+            if heard == 0 and now > 0 and not self._quiet:
+                _say(f"\n{NOTICE}\n")
+            heard += now
+            if heard > 1 and not self._over.wait(GRACE):
+                _leave()
+            if self._over.is_set():
+                return
+
+
+def _leave() -> None:
+    """End the process, whatever it is doing; it has not begun to write anything yet."""
+    _say((_SHOW_CURSOR if os.isatty(2) else "") + f"\n{NOTHING_WRITTEN}\n")
+    os._exit(INTERRUPTED)
+
+
+def _say(text: str) -> None:
+    """Write to stderr past Python's streams, which a display may be using at this moment."""
+    with contextlib.suppress(OSError):
+        os.write(2, text.encode())

@@ -1,0 +1,72 @@
+"""Fitted models as objects of other libraries."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .validation import check_choice
+
+if TYPE_CHECKING:
+    from sklearn.mixture import GaussianMixture
+
+INDEXES = ("flat", "ivf")
+
+
+def gaussian_mixture(model: Any) -> GaussianMixture:
+    """scikit-learn's spherical GaussianMixture with the parameters of a fitted VCGMM."""
+    from sklearn.mixture import GaussianMixture  # takes a while, and few need it
+
+    mixture = GaussianMixture(
+        n_components=len(model.means_),
+        covariance_type="spherical",
+        tol=model.tol,
+        max_iter=model.max_iter,
+        n_init=model.n_init,
+        random_state=model.random_state,
+    )
+    mixture.weights_ = model.weights_.copy()
+    mixture.means_ = model.means_.copy()
+    mixture.covariances_ = model.covariances_.copy()
+    mixture.precisions_ = 1.0 / mixture.covariances_
+    mixture.precisions_cholesky_ = np.sqrt(mixture.precisions_)
+    mixture.converged_ = model.converged_
+    mixture.n_iter_ = model.n_iter_
+    # Ours is a sum over the data's weight, scikit-learn's a mean.
+    total_weight = model.counts_.sum()
+    mixture.lower_bounds_ = (model.lower_bounds_ / total_weight).tolist()
+    mixture.lower_bound_ = float(model.lower_bound_ / total_weight)
+    mixture.n_features_in_ = model.n_features_in_
+    if hasattr(model, "feature_names_in_"):
+        mixture.feature_names_in_ = model.feature_names_in_.copy()
+    return mixture
+
+
+def faiss_index(means: np.ndarray, kind: str) -> Any:
+    """A faiss index over centres.
+
+    Parameters
+    ----------
+    means : (C, D) float64
+    kind : {"flat", "ivf"}
+
+    Raises
+    ------
+    ImportError
+        If faiss is not installed.
+    """
+    check_choice("kind", kind, INDEXES)
+    try:
+        import faiss
+    except ImportError:
+        raise ImportError("to_faiss needs faiss, which is not installed: pip install faiss-cpu") from None
+    n_clusters, n_features = means.shape
+    quantizer = faiss.IndexFlatL2(n_features)
+    quantizer.add(np.ascontiguousarray(means, dtype=np.float32))
+    if kind == "flat":
+        return quantizer
+    index = faiss.IndexIVFFlat(quantizer, n_features, n_clusters, faiss.METRIC_L2)
+    # Its lists are our clusters: there is nothing left to train.
+    index.is_trained = True
+    return index

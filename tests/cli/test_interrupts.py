@@ -1,0 +1,160 @@
+"""Ctrl-C, in a real process."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from vcgmm import VCGMM, Iteration
+from vcgmm.cli.errors import INTERRUPTED
+from vcgmm.cli.interrupts import GentleStop
+
+FACTS = Iteration(1, -1.0, 1.0, 1.0, 1.0)
+
+
+def start(folder: Path, *options: str) -> subprocess.Popen[str]:
+    np.save(folder / "rows.npy", np.random.default_rng(0).normal(size=(500, 3)))
+    command = ["fit", "rows.npy", "-k", "20", "-o", "model.vcgmm", "--threads", "1", "--json", *options]
+    return subprocess.Popen(
+        [sys.executable, "-m", "vcgmm", *command],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def wait_for(process: subprocess.Popen[str], beginning: str) -> None:
+    """Read the process's stderr up to a line that begins like this."""
+    assert process.stderr is not None
+    for line in process.stderr:
+        if line.strip().startswith(beginning):
+            return
+    raise AssertionError(f"no line began with {beginning!r}")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+def test_once_saves_what_there_is(tmp_path: Path) -> None:
+    # It never converges: only the interrupt ends it.
+    process = start(tmp_path, "--tol", "0", "--max-iter", "100000000", "-v")
+    try:
+        wait_for(process, "3 ")
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 0, err
+    assert "Stopping after this iteration" in err
+    facts = json.loads(out)
+    assert (facts["stopped"], facts["converged"]) == (True, False)
+    model = VCGMM.load(tmp_path / "model.vcgmm")
+    assert not model.converged_
+    assert model.n_iter_ == facts["n_iter"] >= 3
+    assert len(model.predict(np.zeros((1, 3)))) == 1
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+def test_twice_stops_at_once(tmp_path: Path) -> None:
+    # Warming up comes before the first iteration, so the first interrupt ends nothing.
+    process = start(tmp_path, "--n-warmup", "100000000")
+    try:
+        wait_for(process, "seeding")
+        process.send_signal(signal.SIGINT)
+        wait_for(process, "Stopping after this iteration")
+        assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == INTERRUPTED
+    assert out == ""
+    assert "Interrupted: nothing was written." in err
+    assert "Traceback" not in err
+    assert [file.name for file in tmp_path.iterdir()] == ["rows.npy"]
+
+
+BUSY = """
+import hashlib, os, signal, sys, threading
+from vcgmm.cli.interrupts import GentleStop
+def press():
+    for _ in range(2):
+        os.kill(os.getpid(), signal.SIGINT)
+        os.read(0, 1)
+with GentleStop(quiet=False):
+    threading.Thread(target=press, daemon=True).start()
+    hashlib.pbkdf2_hmac("sha256", b"password", b"salt", 2_000_000_000)  # an hour without a look at Python
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+def test_twice_stops_at_once_also_inside_of_a_kernel() -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", BUSY],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        # The first is answered while the kernel runs.
+        wait_for(process, "Stopping after this iteration")
+        assert process.poll() is None
+        _, err = process.communicate("x", timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == INTERRUPTED
+    assert "Interrupted: nothing was written." in err
+
+
+def test_the_first_is_noted_the_second_raises(capfd: pytest.CaptureFixture[str]) -> None:
+    before = signal.getsignal(signal.SIGINT)
+    with GentleStop(quiet=False) as stop:
+        assert not stop(FACTS)
+        signal.raise_signal(signal.SIGINT)
+        assert stop.asked
+        assert stop(FACTS)
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is before
+    assert signal.set_wakeup_fd(-1) == -1
+    assert "Ctrl-C again" in capfd.readouterr().err
+
+
+def test_quietly(capfd: pytest.CaptureFixture[str]) -> None:
+    with GentleStop(quiet=True) as stop:
+        signal.raise_signal(signal.SIGINT)
+    assert stop.asked
+    assert capfd.readouterr().err == ""
+
+
+def test_jobs_in_the_background_stay_deaf() -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with GentleStop(quiet=True) as stop:
+            signal.raise_signal(signal.SIGINT)
+            assert not stop.asked
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_other_threads_set_no_handlers() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    seen = []
+
+    def use() -> None:
+        with GentleStop(quiet=True) as stop:
+            seen.append((signal.getsignal(signal.SIGINT), stop(FACTS)))
+
+    thread = threading.Thread(target=use)
+    thread.start()
+    thread.join()
+    assert seen == [(before, False)]
