@@ -109,7 +109,8 @@ def variational_em(
         change = relative_change(bounds)  # in local units of weight, where nothing overflows
         fit.converged = change < tol
         used_variance = statistics.variance / math.exp(2 * log_scale)
-        facts = Iteration(iteration, fit.bounds[-1], change, used_variance, time.perf_counter() - begun)
+        n_active = int(np.count_nonzero(fit.masses))
+        facts = Iteration(iteration, fit.bounds[-1], change, used_variance, time.perf_counter() - begun, n_active)
         progress.iteration(facts)
         answers = [callback(facts) for callback in callbacks]  # every one of them is called
         fit.stopped = any(answers)
