@@ -370,7 +370,7 @@ class VCGMM(DensityMixin, BaseEstimator):
         """
         rows = self._check_predict(X)
         with self._evaluate("predict", rows) as evaluator:
-            return evaluator.nearest(rows)[0]
+            return evaluator.labels(rows)
 
     def nearest(self, X: Any, k: int = 1) -> tuple[np.ndarray, np.ndarray]:
         """The k nearest of all means for every row, compared in the fit's `dtype`.
