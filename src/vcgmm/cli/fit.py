@@ -184,6 +184,13 @@ def run(
     max_iter: Annotated[int, typer.Option(min=1, help="Most iterations.", rich_help_panel=STOP)] = DEFAULTS[
         "max_iter"
     ],
+    relaxation: Annotated[
+        float,
+        typer.Option(
+            help="How far M-steps go, in (0, 2): mostly, above 1 ends sooner; 1 is the paper's EM.",
+            rich_help_panel=STOP,
+        ),
+    ] = DEFAULTS["relaxation"],
     compute_labels: Annotated[
         bool,
         typer.Option(
@@ -235,6 +242,7 @@ def run(
         n_warmup=n_warmup,
         tol=tol,
         max_iter=max_iter,
+        relaxation=relaxation,
         n_init=n_init,
         reg_covar=reg_covar,
         warm_start=warm_start is not None,
