@@ -102,7 +102,7 @@ def run(
         str,
         typer.Option(
             metavar="SIZE",
-            help="Points drawn for the fit: auto (256 per cluster, at least 65,536), all, a number, or a share.",
+            help="Points drawn for the fit: auto, all, a number, or a share of them.",
             rich_help_panel=MODEL,
         ),
     ] = DEFAULTS["coreset_size"],

@@ -13,7 +13,7 @@ import numpy as np
 from .distances import squared_distance, transpose_rows
 from .jit import kernel
 
-#: Points and centres in one product: of this size OpenBLAS multiplies up to 80 features without packing them first.
+#: Points and centres in one product: of this size OpenBLAS multiplies up to 80 features without packing them.
 POINTS = 128
 CENTRES = 96
 
