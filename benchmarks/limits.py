@@ -74,8 +74,11 @@ class Line:
 #: Seconds of what is measured, and its rate.
 Measurement = tuple[float, float]
 
+#: Seconds, rate, limit, share.
+Beside = tuple[float, float, float, float]
 
-def beside(limit: Callable[[], float], work: Callable[[], Measurement], repeats: int) -> tuple[float, ...]:
+
+def beside(limit: Callable[[], float], work: Callable[[], Measurement], repeats: int) -> Beside:
     """Medians of seconds, rate, limit, and share of the limit."""
     work()  # compiles, and touches all memory once
     limits = [limit()]

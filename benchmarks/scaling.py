@@ -101,7 +101,8 @@ def measure(case: Case, n_iter: int) -> Point:
     times = np.diff(seconds)  # of the second iteration and all later ones
     pairs = (times[FIRST:-1] + times[FIRST + 1 :]) / 2
     distances = model.n_distance_evaluations_["em"] / n_iter
-    return Point(*astuple(case), float(np.median(pairs)), float(times.mean()), distances)
+    sizes = case.n_points, case.n_features, case.n_clusters
+    return Point(case.panel, *sizes, float(np.median(pairs)), float(times.mean()), distances)
 
 
 def slope(points: Sequence[Point], values: Sequence[int]) -> float:

@@ -44,9 +44,15 @@ def low_rank(
 
 
 def mixture(
-    n: int, n_blobs: int, D: int = 200, rank: int = 10, distance: float = 2.0, seed: int = 0, dtype: type = np.float32
+    n: int,
+    n_blobs: int,
+    D: int = 200,
+    rank: int = 10,
+    distance: float = 2.0,
+    seed: int = 0,
+    dtype: type = np.float32,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Blobs of unit variance in a few directions, with noise in all: points (n, D), centres (n_blobs, D), labels."""
+    """Blobs of unit variance in a few directions, with noise in all: points (n, D), centres, labels."""
     rng = np.random.default_rng(seed)
     directions = np.linalg.qr(rng.normal(size=(D, rank)))[0].T
     centres = distance * rng.normal(size=(n_blobs, rank)) @ directions
@@ -234,7 +240,7 @@ def test_a_lifted_start_has_labels_and_an_error_that_belong_together(seed: int, 
     points, weights = rng.normal(size=(len(labels), 3)), rng.uniform(0.5, 3.0, len(labels))
     start = lifted(points, weights, labels, 8)
     assert np.isfinite(start.means).all()
-    assert (np.isin([6, 7], start.labels)).all()  # both had no points
+    assert np.isin([6, 7], start.labels).all()  # both had no points
     assert start.error == pytest.approx(weights @ ((points - start.means[start.labels]) ** 2).sum(axis=1))
     moved = start.labels != labels
     np.testing.assert_array_equal(start.means[start.labels[moved]], points[moved])
@@ -401,12 +407,12 @@ def test_a_mixture_in_few_of_many_dimensions_is_recovered(dtype: type, weighted:
     X, centres, labels = mixture(2000, 8, distance=10.0, dtype=dtype)
     weights = np.random.default_rng(10).uniform(0.5, 2.0, 2000) if weighted else None
     model = fitted(1e3 + 5 * X, 8, weights)
-    distances, nearest = model.nearest(1e3 + 5 * centres)
-    assert sorted(nearest[:, 0]) == list(range(8))
+    nearest = model.predict(1e3 + 5 * centres)
+    assert sorted(nearest) == list(range(8))
     for c in range(8):
         own = None if weights is None else weights[labels == c]
         expected = np.average(1e3 + 5 * X[labels == c].astype(float), axis=0, weights=own)
-        np.testing.assert_allclose(model.means_[nearest[c, 0]], expected, atol=1e-2)
+        np.testing.assert_allclose(model.means_[nearest[c]], expected, atol=1e-2)
     within = 10 * 1.0 + 200 * 0.1**2  # of one blob, in all directions together
     assert model.variance_ == pytest.approx(25 * within / 200, rel=0.05)
 
