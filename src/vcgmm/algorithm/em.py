@@ -12,7 +12,7 @@ import numpy as np
 from ..progress import Callback, Iteration, Progress
 from .bound import lower_bound
 from .estep import Search
-from .mstep import initial_variance, m_step
+from .mstep import initial_variance, m_step, next_step
 
 
 @dataclass
@@ -75,8 +75,8 @@ def variational_em(
         Converged when the bound's relative change falls below it.
     max_iter : int
     relaxation : float
-        How far each M-step goes, as a multiple of the way to the weighted means; where the last one ends is
-        always the weighted means themselves.
+        How far each M-step goes at most, as a multiple of the way to the weighted means; where the last one ends
+        is always the weighted means themselves.
     variance_floor : float
     log_scale : float
         Of the local coordinates, so that the bound is told in data coordinates.
@@ -90,6 +90,7 @@ def variational_em(
     fit = Fit(means, math.nan, np.zeros(len(means)))
     bounds: list[float] = []
     given = variance
+    step, moves = relaxation, None
     for _ in range(n_warmup):
         error, n_evaluations = search.warm_up(means)
         fit.n_evaluations += n_evaluations
@@ -103,7 +104,8 @@ def variational_em(
         fit.bounds.append(weight_unit * bounds[-1])
 
         fit.means, fit.variance = m_step(statistics, variance_floor, search.scatter)
-        means, variance = m_step(statistics, variance_floor, search.scatter, relaxation)
+        step, moves = next_step(step, moves, fit.means - statistics.means, statistics.masses, relaxation)
+        means, variance = m_step(statistics, variance_floor, search.scatter, step)
         fit.masses = statistics.masses
 
         change = relative_change(bounds)  # in local units of weight, where nothing overflows
