@@ -2,10 +2,10 @@
 
     python benchmarks/scaling.py --output docs/benchmarks/scaling.csv --picture docs/images/scaling.png
 
-Fits on all points of a synthetic mixture that has many more clusters than are looked for, 16 iterations each.  Now
-and then an iteration links the clusters anew and takes longer; so the time of an iteration is taken over as many in
-a row as hold one that links, and the median is over all such runs; the mean is over all iterations but the first.
-Kernels are compiled before the clock starts.
+Fits on all points of a synthetic mixture that has many more clusters than are looked for, 16 iterations each.
+Now and then an iteration links the clusters anew and takes longer; so the time of an iteration is taken over as
+many in a row as hold one that links, and the median is over all such runs; the mean is over all iterations but the
+first.  Kernels are compiled before the clock starts.
 """
 
 from __future__ import annotations

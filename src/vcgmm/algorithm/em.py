@@ -32,6 +32,10 @@ class Fit:
         A callback asked to stop.
     n_evaluations : int
         Distances computed in E-steps, warm-up included.
+    step : float
+        Length of the last M-step, as a multiple of the way to the weighted means.
+    moves : (C, D) float64 or None
+        That way.
     """
 
     means: np.ndarray
@@ -41,6 +45,8 @@ class Fit:
     converged: bool = False
     stopped: bool = False
     n_evaluations: int = 0
+    step: float = 1.0
+    moves: np.ndarray | None = None
 
 
 def variational_em(
@@ -90,7 +96,6 @@ def variational_em(
     fit = Fit(means, math.nan, np.zeros(len(means)))
     bounds: list[float] = []
     given = variance
-    step, moves = relaxation, None
     for _ in range(n_warmup):
         error, n_evaluations = search.warm_up(means)
         fit.n_evaluations += n_evaluations
@@ -104,8 +109,10 @@ def variational_em(
         fit.bounds.append(weight_unit * bounds[-1])
 
         fit.means, fit.variance = m_step(statistics, variance_floor, search.scatter)
-        step, moves = next_step(step, moves, fit.means - statistics.means, statistics.masses, relaxation)
-        means, variance = m_step(statistics, variance_floor, search.scatter, step)
+        ways = fit.means - statistics.means
+        fit.step = next_step(fit.step, fit.moves, ways, statistics.masses, relaxation)
+        fit.moves = ways
+        means, variance = m_step(statistics, variance_floor, search.scatter, fit.step)
         fit.masses = statistics.masses
 
         change = relative_change(bounds)  # in local units of weight, where nothing overflows

@@ -86,13 +86,13 @@ def m_step(
 
 def next_step(
     step: float, before: np.ndarray | None, moves: np.ndarray, masses: np.ndarray, longest: float
-) -> tuple[float, np.ndarray]:
+) -> float:
     """How far to go this time, as a multiple of the way to the weighted means.
 
     Where EM converges slowly, moves point the same way again and again, and long steps save iterations.  Where
     clusters hardly overlap, a plain step is the right one and a longer one comes back.  After steps of length r
     the ways to go change by a factor q = 1 - r (1 - lambda), lambda being the rate at which plain EM converges; it
-    is measured as the regression of this way on the last, and 1 / (1 - lambda) = r / (1 - q) would meet the optimum.
+    is measured as the regression of this way on the last, and r / (1 - q) = 1 / (1 - lambda) meets the optimum.
 
     Parameters
     ----------
@@ -106,18 +106,14 @@ def next_step(
     longest : float
         No step is longer.
 
-    Returns
-    -------
-    step : float
-    moves : (C, D) float64, to be handed back next time
     """
     if before is None or longest <= 1.0:
-        return longest, moves
+        return longest
     square = float(np.dot(masses, np.einsum("cd,cd->c", before, before)))
     if square <= 0.0:
-        return longest, moves
+        return longest
     q = float(np.dot(masses, np.einsum("cd,cd->c", before, moves))) / square
-    return (min(longest, step / (1.0 - q)) if q < 1.0 else longest), moves
+    return min(longest, step / (1.0 - q)) if q < 1.0 else longest
 
 
 def initial_variance(error: float, total_weight: float, n_features: int, variance_floor: float) -> float:

@@ -182,6 +182,8 @@ def lift(
             for row in farthest:
                 if sizes[labels[row]] > 1 and points[row].tobytes() not in taken:
                     break
+            else:
+                break  # no other point is left to stand on
             taken.add(points[row].tobytes())
             sizes[labels[row]] -= 1
             means[cluster], labels[row], distances[row] = points[row], cluster, 0
