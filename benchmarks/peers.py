@@ -31,9 +31,6 @@ from systems import PEERS, System, ours
 from vcgmm import quantization_error
 from vcgmm.parallel import available_threads
 
-#: Peers that need more memory than this for one number per pair of point and cluster are not started.
-LARGEST_MATRIX = 4e9
-
 
 @dataclass(frozen=True)
 class Run:
@@ -149,8 +146,6 @@ def attempt(
     name: str,
 ) -> tuple[float | str, float | str, str]:
     """Seconds, error and a note for one fit."""
-    if system.bytes_per_distance * len(X) * c > LARGEST_MATRIX:
-        return "", "", f"needs {system.bytes_per_distance * len(X) * c / 1e9:.0f} GB: not started"
     before = results.find(name, c, system)
     if any(row["note"] and not row["seconds"] for row in before):
         return "", "", before[0]["note"] or "as before"

@@ -23,15 +23,12 @@ class System:
         Settings of one family run in one process, which holds the data.
     name, setting : str
     fit : callable
-    bytes_per_distance : int
-        Memory it needs for each pair of point and cluster.
     """
 
     family: str
     name: str
     setting: str
     fit: Fit
-    bytes_per_distance: int = 0
 
 
 def vcgmm(coreset: Any = "auto", **parameters: Any) -> Fit:
@@ -96,7 +93,6 @@ ALL = 1_000_000_000
 
 PEERS = [
     System("sklearn", "KMeans", "default", sklearn("KMeans")),
-    System("sklearn", "KMeans", "elkan", sklearn("KMeans", algorithm="elkan"), bytes_per_distance=8),
     System("sklearn", "MiniBatchKMeans", "default", sklearn("MiniBatchKMeans")),
     System("sklearn", "MiniBatchKMeans", "batch 8192", sklearn("MiniBatchKMeans", batch_size=8192)),
     System("faiss", "faiss.Kmeans", "default", faiss("Kmeans")),
