@@ -6,6 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY_DEMO := $(VENV)/.ready-demo
 READY_TEST := $(VENV)/.ready-test
+READY_BENCH := $(VENV)/.ready-bench
 PICTURE := vcgmm-demo.png
 
 # OpenMP threads that wait should go to sleep soon. By default GNU's spin for long, which gains nothing here and
@@ -14,7 +15,7 @@ export GOMP_SPINCOUNT ?= 1000
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint clean clean-cache
+.PHONY: help demo test lint bench clean clean-cache
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-12s %s\n", $$1, $$2}'
@@ -35,6 +36,9 @@ lint: $(READY_TEST) ## style, types and import direction alone
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+bench: $(READY_BENCH) ## us and the peers on the sets in $$VCGMM_DATA: table, CSV, pictures; goes on where it stopped
+	$(BIN)/python benchmarks/peers.py
+
 clean-cache: ## forget compiled kernels (needed after editing a kernel that others call)
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -53,4 +57,8 @@ $(READY_DEMO): pyproject.toml | $(BIN)/python
 # What the tests need contains what the demo needs, so the demo is ready too.
 $(READY_TEST): pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[dev,plot]'
+	touch $(READY_DEMO) $@
+
+$(READY_BENCH): pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[bench,plot]'
 	touch $(READY_DEMO) $@

@@ -12,6 +12,7 @@ import time
 import warnings
 
 import numpy as np
+from machine import sgemm_rate
 from rich.console import Console
 from rich.table import Table
 from sets import SETS, load
@@ -23,17 +24,6 @@ from vcgmm.algorithm.seeding import assign
 from vcgmm.parallel import Workers, available_threads
 
 REPEATS = 6
-
-
-def sgemm_rate(workers: Workers) -> float:
-    """Operations a second of large matrix products, one on each thread."""
-    A = np.random.default_rng(0).random((2048, 2048), dtype=np.float32)
-    best = np.inf
-    for _ in range(5):
-        begun = time.perf_counter()
-        workers.run(lambda _thread, first, last: [A @ A for _ in range(first, last)] and None, workers.n_threads)
-        best = min(best, time.perf_counter() - begun)
-    return workers.n_threads * 2 * 2048**3 / best
 
 
 def measure(X: np.ndarray, n_components: int, n_points: int | None, workers: Workers) -> tuple[int, float, float]:

@@ -230,6 +230,17 @@ def test_numbers(name: str, value: Any) -> None:
     assert_mentions(complaint(lambda: fit(**{name: value})), f"{name}={value!r}", "finite number of at least 0")
 
 
+@pytest.mark.parametrize("value", [0, 2, -1, 0.0, 2.0, np.nan, np.inf, "x", "1", True, None])
+def test_relaxation(value: Any) -> None:
+    message = complaint(lambda: fit(relaxation=value))
+    assert_mentions(message, f"relaxation={value!r}", "above 0 and below 2", "1: plain EM")
+
+
+@pytest.mark.parametrize("value", [1, 0.5, np.float32(1.9), np.nextafter(2.0, 0.0), 1e-3])
+def test_any_relaxation_between_is_taken(value: Any) -> None:
+    assert np.isfinite(fit(relaxation=value).means_).all()
+
+
 @pytest.mark.parametrize("value", [0, -5, 0.0, 1.0, 1.5, np.nan, "all", True])
 def test_coreset_size(value: Any) -> None:
     message = complaint(lambda: fit(coreset_size=value))

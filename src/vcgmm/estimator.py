@@ -61,6 +61,9 @@ COVARIANCES = ("isotropic",)
 AUTO_POINTS_PER_COMPONENT = 256
 AUTO_POINTS = 65_536
 
+#: Data up to so many times as large are taken whole: a coreset would save less time than it costs in error.
+AUTO_ALL = 4
+
 
 class VCGMM(DensityMixin, BaseEstimator):
     """Gaussian mixture with very many components, fitted by variational EM on a coreset.
@@ -75,7 +78,8 @@ class VCGMM(DensityMixin, BaseEstimator):
         Number of clusters, C.
     coreset_size : "auto", int, float or None, default="auto"
         Points drawn for the fit, N'.  A float in (0, 1) is a share of the data, None means all points, "auto"
-        256 points per component and at least 65,536.  Not smaller than the data: all points.
+        256 points per component and at least 65,536, or all points where the data have no more than four times
+        as many.  Not smaller than the data: all points.
     covariance_type : {"isotropic"}, default="isotropic"
         One variance for all clusters.
     truncation : int, default=5
@@ -327,6 +331,8 @@ class VCGMM(DensityMixin, BaseEstimator):
             init, initial_variance = self.means_, self.variance_
         n_init = check_integer("n_init", self.n_init, 1) if isinstance(init, str) else 1
         automatic = max(AUTO_POINTS, AUTO_POINTS_PER_COMPONENT * n_components)
+        if rows.n_samples <= AUTO_ALL * automatic:
+            automatic = rows.n_samples
         truncation = min(check_integer("truncation", self.truncation, 1), n_components)
         n_candidates = min(check_integer("n_candidates", self.n_candidates, 1), n_components)
         n_neighbors = min(check_integer("n_neighbors", self.n_neighbors, 1), n_components)
@@ -411,7 +417,7 @@ class VCGMM(DensityMixin, BaseEstimator):
         """
         rows = self._check_predict(X)
         with self._evaluate("predict", rows) as evaluator:
-            return evaluator.nearest(rows)[0]
+            return evaluator.labels(rows)
 
     def nearest(self, X: Any, k: int = 1) -> tuple[np.ndarray, np.ndarray]:
         """The k nearest of all means for every row, compared in the fit's `dtype`.

@@ -74,6 +74,16 @@ class Evaluator:
 
         self.workers.run(work, rows.n_blocks)
 
+    def labels(self, rows: ArrayRows) -> np.ndarray:
+        """Nearest mean (N,) int32."""
+        ids = np.empty(rows.n_samples, np.int32)
+
+        def use(part: slice, _block: np.ndarray, points: np.ndarray) -> None:
+            self._ready(points.dtype).nearest_of(points, ids[part], np.empty(len(points), points.dtype))
+
+        self._each_block(rows, self.dtype, use)
+        return ids
+
     def nearest(self, rows: ArrayRows) -> tuple[np.ndarray, np.ndarray]:
         """Nearest mean (N,) int32 and squared distance to it (N,) float64, in data coordinates."""
         ids = np.empty(rows.n_samples, np.int32)

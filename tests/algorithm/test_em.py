@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +13,7 @@ from vcgmm.algorithm import reference
 from vcgmm.algorithm.blocked import BlockedSearch
 from vcgmm.algorithm.bound import lower_bound
 from vcgmm.algorithm.em import Fit, relative_change, variational_em
-from vcgmm.algorithm.mstep import m_step
+from vcgmm.algorithm.mstep import Statistics, m_step
 from vcgmm.algorithm.pointwise import PointwiseSearch
 from vcgmm.algorithm.seeding import assign
 from vcgmm.parallel import Workers
@@ -48,12 +49,13 @@ def make(
     )  # fmt: skip
 
 
-def run(kind: str, p: Problem, search: Search | None = None, variance: float | None = None, **changes: Any) -> Fit:
+def run(kind: str, p: Problem, search: Any = None, variance: float | None = None, **changes: Any) -> Fit:
     options: dict[str, Any] = {
         "total_weight": float(p.gamma.sum()),
         "n_warmup": 0,
         "tol": 0.0,
         "max_iter": 8,
+        "relaxation": 1.8,
         "variance_floor": 1e-12,
         "log_scale": 0.0,
         "weight_unit": 1.0,
@@ -84,6 +86,7 @@ def exact_em(p: Problem, n_iter: int) -> list[tuple[np.ndarray, float, float]]:
 
 
 KINDS = pytest.mark.parametrize("kind", ["blocked", "pointwise"])
+RELAXATIONS = pytest.mark.parametrize("relaxation", [1.0, 1.8])
 
 
 # ------------------------------------------------------------------------------------------------------- exactness
@@ -105,7 +108,7 @@ def test_full_truncation_is_exact_em_step_by_step(kind: str) -> None:
 @KINDS
 def test_float32_stays_close_to_exact_em(kind: str) -> None:
     p = problem(n_clusters=6, dtype=np.float32)
-    fit = run(kind, p, make(kind, p, 6, 6, 6), max_iter=6)
+    fit = run(kind, p, make(kind, p, 6, 6, 6), max_iter=6, relaxation=1.0)
     expected_means, expected_variance, likelihood = exact_em(p, 6)[-1]
     np.testing.assert_allclose(fit.means, expected_means, atol=1e-3)
     assert fit.variance == pytest.approx(expected_variance, rel=1e-3)
@@ -118,7 +121,7 @@ def test_the_pointwise_search_is_the_loop_of_the_paper() -> None:
     means, variance, winners, neighbors, bounds = reference.vc_gmm(
         p.Y, p.gamma, p.mu, search.winners, search.neighbors, 5
     )
-    fit = run("pointwise", p, search, max_iter=5)
+    fit = run("pointwise", p, search, max_iter=5, relaxation=1.0)
     np.testing.assert_allclose(fit.bounds, bounds, rtol=1e-9)
     np.testing.assert_allclose(fit.means, means, atol=1e-6)
     assert fit.variance == pytest.approx(variance, rel=1e-6)
@@ -130,8 +133,11 @@ def test_the_pointwise_search_is_the_loop_of_the_paper() -> None:
 
 
 @KINDS
+@RELAXATIONS
 @pytest.mark.parametrize("n_explore", [0, 2])
-def test_neither_step_lowers_the_bound_and_it_stays_below_the_likelihood(kind: str, n_explore: int) -> None:
+def test_neither_step_lowers_the_bound_and_it_stays_below_the_likelihood(
+    kind: str, relaxation: float, n_explore: int
+) -> None:
     p = problem()
     search = make(kind, p, 3, 3, 5, n_explore)
     means, variance = p.mu, None
@@ -143,27 +149,31 @@ def test_neither_step_lowers_the_bound_and_it_stays_below_the_likelihood(kind: s
         assert after_e == pytest.approx(reference.bound(Y, gamma, means, statistics.variance, winners), rel=1e-9)
         assert after_e >= before - 1e-9 * abs(after_e)
         assert after_e <= reference.log_likelihood(Y, gamma, means, statistics.variance) + 1e-9
-        means, variance = m_step(statistics, 1e-12, search.scatter)
+        means, variance = m_step(statistics, 1e-12, search.scatter, relaxation)
         before = reference.bound(Y, gamma, means, variance, winners)  # after the M-step, with the same winners
         assert before >= after_e - 1e-9 * abs(after_e)
 
 
 @KINDS
-def test_bounds_rise_in_float32_too(kind: str) -> None:
+@RELAXATIONS
+def test_bounds_rise_in_float32_too(kind: str, relaxation: float) -> None:
     p = problem(n=800, n_clusters=60, D=5, dtype=np.float32)
-    bounds = np.array(run(kind, p, make(kind, p, 4, 4, 12), max_iter=25).bounds)
+    bounds = np.array(run(kind, p, make(kind, p, 4, 4, 12), max_iter=25, relaxation=relaxation).bounds)
     assert (np.diff(bounds) >= -1e-6 * np.abs(bounds[1:])).all()
     assert bounds[-1] > bounds[0]
 
 
 @KINDS
+@RELAXATIONS
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_an_outlier_that_gets_its_own_cluster_does_not_make_the_bound_fall(kind: str, dtype: type) -> None:
+def test_an_outlier_that_gets_its_own_cluster_does_not_make_the_bound_fall(
+    kind: str, relaxation: float, dtype: type
+) -> None:
     """Its scatter cancels in the M-step, and what is left must not be rounding."""
     Y = np.random.default_rng(0).normal(size=(200, 1)) / 16
     Y[0] = 1e5 / 16
     p = Problem(Y.astype(dtype), np.ones(200), np.array([[0.5 / 16], [0.0]]))
-    bounds = np.array(run(kind, p, make(kind, p, 1, 2, 2), max_iter=6).bounds)
+    bounds = np.array(run(kind, p, make(kind, p, 1, 2, 2), max_iter=6, relaxation=relaxation).bounds)
     assert (np.diff(bounds) >= -1e-6 * np.abs(bounds[1:])).all()
 
 
@@ -174,6 +184,19 @@ def test_a_search_leaves_the_points_it_is_given_as_they_were(kind: str) -> None:
     run(kind, p)
     np.testing.assert_array_equal(p.Y, Y)
     np.testing.assert_array_equal(p.gamma, gamma)
+
+
+def test_labels_come_in_the_order_of_the_points_given() -> None:
+    p = problem(n_clusters=9)
+    search = make("blocked", p, 3, 4, 9)
+    np.testing.assert_array_equal(search.labels(), assign(p.Y, p.gamma, p.mu, INLINE).labels)
+    for _ in range(4):
+        p.mu[:] = p.mu[::-1]  # every point has to move, so that they are put in order again
+        search.e_step(p.mu, 0.3)
+        assert search.labels().dtype == np.int32
+        np.testing.assert_array_equal(search.labels(), assign(p.Y, p.gamma, p.mu, INLINE).labels)
+    assert (search.points != p.Y).any()
+    np.testing.assert_array_equal(np.sort(search.points, axis=0), np.sort(p.Y, axis=0))
 
 
 @KINDS
@@ -224,6 +247,69 @@ def test_a_cluster_that_loses_all_points_stays_and_has_no_mass() -> None:
     assert fit.masses.sum() == pytest.approx(p.gamma.sum())
 
 
+# ------------------------------------------------------------------------------------------------- over-relaxation
+
+
+class Recorder:
+    """A search that remembers the statistics it gave."""
+
+    def __init__(self, search: Search) -> None:
+        self.search = search
+        self.scatter = search.scatter
+        self.given: list[Statistics] = []
+
+    def e_step(self, means: np.ndarray, variance: float | None) -> Statistics:
+        self.given.append(self.search.e_step(means, variance))
+        return self.given[-1]
+
+
+@KINDS
+@pytest.mark.parametrize("relaxation", [0.3, 1.0, 1.8])
+@pytest.mark.parametrize("max_iter", [1, 5])
+def test_em_goes_on_from_relaxed_means_and_ends_at_the_weighted_ones(
+    kind: str, relaxation: float, max_iter: int
+) -> None:
+    p = problem()
+    search = make(kind, p, 3, 4, 6)
+    recorder = Recorder(search)
+    fit = run(kind, p, recorder, max_iter=max_iter, relaxation=relaxation)
+    last = recorder.given[-1]
+    Y, gamma = search.points, search.weights
+    s = reference.responsibilities(Y, last.means, last.variance, search.winners)
+    means, variance = reference.m_step(Y, gamma, s, last.means)
+    np.testing.assert_allclose(fit.means, means, atol=1e-9)
+    assert fit.variance == pytest.approx(variance, rel=1e-9)
+    for before, after in itertools.pairwise(recorder.given):
+        weighted = before.means + before.shifts / before.masses[:, None]
+        np.testing.assert_allclose(after.means, (1 - relaxation) * before.means + relaxation * weighted, atol=1e-9)
+
+
+def test_without_over_relaxation_em_goes_on_from_where_it_would_end() -> None:
+    p = problem()
+    recorder = Recorder(make("blocked", p, 3, 4, 6))
+    run("blocked", p, recorder, max_iter=6, relaxation=1.0)
+    for k in range(1, 6):
+        fit = run("blocked", p, max_iter=k, relaxation=1.0)
+        np.testing.assert_array_equal(fit.means, recorder.given[k].means)
+        assert fit.variance == recorder.given[k].variance
+
+
+@KINDS
+def test_over_relaxation_saves_iterations_where_clusters_overlap(kind: str) -> None:
+    n_iter, ends = {}, {}
+    for relaxation in (1.0, 1.8):
+        fits = []
+        for seed in range(3):
+            p = problem(n=400, n_clusters=12, seed=seed)
+            search = make(kind, p, 12, 12, 12)
+            fits.append(run(kind, p, search, tol=1e-7, max_iter=1000, relaxation=relaxation))
+        assert all(fit.converged for fit in fits)
+        n_iter[relaxation] = sum(len(fit.bounds) for fit in fits)
+        ends[relaxation] = sum(fit.bounds[-1] for fit in fits)
+    assert n_iter[1.8] < 0.75 * n_iter[1.0]
+    assert ends[1.8] > ends[1.0] - 1e-3 * abs(ends[1.0])
+
+
 # -------------------------------------------------------------------------------------------------------- the loop
 
 
@@ -255,6 +341,14 @@ def test_a_callback_sees_every_iteration_and_can_stop_the_fit() -> None:
     assert seen[0].change == math.inf
     assert seen[1].change == relative_change(fit.bounds[:2])
     assert not fit.converged
+
+
+def test_a_callback_is_told_how_many_clusters_hold_weight() -> None:
+    p = problem(n_clusters=4)
+    p.mu[2] = 1e3
+    seen: list[Iteration] = []
+    run("blocked", p, make("blocked", p, 4, 4, 4), callbacks=(seen.append,), max_iter=2)
+    assert [facts.active for facts in seen] == [3, 3]
 
 
 def test_facts_are_told_in_data_coordinates() -> None:

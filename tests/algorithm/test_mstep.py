@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -67,13 +69,14 @@ def test_where_the_scatter_cancels_it_is_taken_anew() -> None:
     assert variance == pytest.approx(12.0 / (2 * gamma.sum()))
 
 
-def test_a_cluster_without_weight_keeps_its_place() -> None:
+@pytest.mark.parametrize("relaxation", [1.0, 1.8])
+def test_a_cluster_without_weight_keeps_its_place(relaxation: float) -> None:
     Y, gamma, mu, _ = random_problem(0)
     s = np.zeros((len(Y), 5))
     s[:, 1] = 1.0
-    means, variance = m_step(statistics_of(Y, gamma, mu, s), 0.0, not_needed)
+    means, variance = m_step(statistics_of(Y, gamma, mu, s), 0.0, not_needed, relaxation)
     np.testing.assert_array_equal(means[[0, 2, 3, 4]], mu[[0, 2, 3, 4]])
-    np.testing.assert_allclose(means[1], np.average(Y, axis=0, weights=gamma))
+    np.testing.assert_allclose(means[1], mu[1] + relaxation * (np.average(Y, axis=0, weights=gamma) - mu[1]))
     assert np.isfinite(variance)
 
 
@@ -82,6 +85,67 @@ def test_the_variance_does_not_fall_below_its_floor() -> None:
     means, variance = m_step(statistics_of(Y, np.ones(4), np.zeros((1, 2)), np.ones((4, 1))), 1e-6, lambda *_: 0.0)
     assert variance == 1e-6
     assert not means.any()
+
+
+# -------------------------------------------------------------------------------------------------- relaxed M-step
+
+RELAXATIONS = st.sampled_from([0.3, 1.0, 1.5, 1.8, 1.99])
+
+
+def scatter_with(Y: np.ndarray, gamma: np.ndarray, s: np.ndarray) -> Callable[[Statistics, np.ndarray], float]:
+    """The second pass, naively: sum_n sum_c gamma s_c ||y - mu_c||^2 about any means."""
+    return lambda _, means: float((gamma[:, None] * s * reference.squared_distances(Y, means)).sum())
+
+
+@given(st.integers(0, 10_000), st.sampled_from([0.01, 0.5, 20.0]), RELAXATIONS)
+def test_a_relaxed_step_goes_beyond_the_weighted_means_and_takes_the_variance_there(
+    seed: int, sigma2: float, relaxation: float
+) -> None:
+    Y, gamma, mu, K = random_problem(seed)
+    s = reference.responsibilities(Y, mu, sigma2, K)
+    statistics = statistics_of(Y, gamma, mu, s)
+    means, variance = m_step(statistics, 0.0, not_needed, relaxation)
+    weighted, _ = reference.m_step(Y, gamma, s, mu)
+    np.testing.assert_allclose(means, mu + relaxation * (weighted - mu), rtol=1e-9, atol=1e-12)
+    scatter = scatter_with(Y, gamma, s)(statistics, means)
+    assert variance == pytest.approx(scatter / (2 * gamma.sum()), rel=1e-9)
+
+
+@given(st.integers(0, 10_000), st.sampled_from([0.01, 0.5, 20.0]), RELAXATIONS, st.sampled_from([0.0, 5.0, 1e3]))
+def test_no_relaxed_step_lowers_the_bound(seed: int, sigma2: float, relaxation: float, offset: float) -> None:
+    Y, gamma, mu, K = random_problem(seed)
+    mu = mu + offset
+    everything = np.tile(np.arange(len(mu)), (len(Y), 1))  # exact EM
+    for winners in (K, everything):
+        s = reference.responsibilities(Y, mu, sigma2, winners)
+        scatter = scatter_with(Y, gamma, s)
+        means, variance = m_step(statistics_of(Y, gamma, mu, s, sigma2), 0.0, scatter, relaxation)
+        before = reference.bound(Y, gamma, mu, sigma2, winners)
+        after = reference.bound(Y, gamma, means, variance, winners)
+        assert after >= before - 1e-9 * abs(before)
+        _, plain = m_step(statistics_of(Y, gamma, mu, s, sigma2), 0.0, scatter)
+        assert variance >= plain * (1 - 1e-9)  # no means have less scatter than the weighted ones
+
+
+def test_twice_the_way_is_too_far() -> None:
+    Y, gamma, mu, K = random_problem(4)
+    s = reference.responsibilities(Y, mu, 0.5, K)
+    statistics = statistics_of(Y, gamma, mu, s, 0.5)
+    still, twice, farther = (m_step(statistics, 0.0, not_needed, r)[1] for r in (0.0, 2.0, 2.1))
+    assert still == pytest.approx(twice)  # where it comes out as far away as it was
+    assert farther > twice
+
+
+def test_a_relaxed_step_that_cancels_takes_the_scatter_about_its_own_means() -> None:
+    Y, gamma, mu, _ = random_problem(3)
+    s = np.eye(5)[np.arange(len(Y)) % 5]
+    far = statistics_of(Y, gamma, mu + 1e4, s)
+    means, variance = m_step(far, 0.0, scatter_with(Y, gamma, s), 0.999)
+    expected = reference.squared_distances(Y, means)[np.arange(len(Y)), np.arange(len(Y)) % 5]
+    assert variance == pytest.approx(gamma @ expected / (2 * gamma.sum()), rel=1e-12)
+
+
+# -------------------------------------------------------------------------------------------------- first variance
 
 
 def test_the_first_variance_is_the_mean_squared_distance_to_the_nearest_winner() -> None:

@@ -110,6 +110,7 @@ OPTIONS: dict[str, tuple[list[str], Any]] = {
     "n_warmup": (["--n-warmup", "1"], 1),
     "tol": (["--tol", "0.01"], 0.01),
     "max_iter": (["--max-iter", "11"], 11),
+    "relaxation": (["--relaxation", "1.5"], 1.5),
     "n_init": (["--n-init", "2"], 2),
     "reg_covar": (["--reg-covar", "0.001"], 0.001),
     "compute_labels": (["--compute-labels"], True),
@@ -242,6 +243,7 @@ FAILURES: dict[str, tuple[list[str], str]] = {
     "means that are not there": (["rows.npy", "--init", "means.npy"], "means.npy does not exist"),
     "a warm start from rows": (["rows.npy", "--warm-start", "rows.npy"], "rows.npy is not a file of vcgmm"),
     "a warm start from nothing": (["rows.npy", "--warm-start", "none.vcgmm"], "none.vcgmm: No such file"),
+    "a relaxation beyond its range": (["rows.npy", "--relaxation", "2"], "relaxation=2.0 is not valid"),
     "two from one pipe": (["-", "--weights", "-"], "both the rows and the weights"),
     "an empty pipe": (["-"], "standard input is empty"),
 }

@@ -29,13 +29,14 @@ N_COMPONENTS = {"iris": 3, "digits": 10, "grid": 25}
 SETTINGS: dict[str, dict[str, Any]] = {
     "blocked on a coreset": {"coreset_size": 0.5},
     "blocked on all points": {"coreset_size": None},
-    "pointwise from AFK-MC2": {"coreset_size": None, "search": "pointwise", "init": "afkmc2"},
+    "pointwise from AFK-MC2": {"coreset_size": None, "search": "pointwise", "init": "afkmc2", "relaxation": 1.0},
 }
 
-#: From a given start, in float64, for a given number of iterations: nothing is left to rounding.
+#: Plain EM from a given start, in float64, for a given number of iterations: nothing is left to rounding.
 EXACT: dict[str, dict[str, Any]] = {
     f"{search} from given means": {
         "coreset_size": None, "search": search, "dtype": "float64", "tol": 0.0, "max_iter": 10,
+        "relaxation": 1.0,
     }
     for search in ("blocked", "pointwise")
 }  # fmt: skip

@@ -17,7 +17,8 @@ from vcgmm.kernels.greedy import (
     seed_cells,
     take_best,
 )
-from vcgmm.kernels.lloyd import spread_rows
+from vcgmm.kernels.lloyd import lay_in_blocks, spread_rows
+from vcgmm.kernels.selection import LANES
 
 pytestmark = pytest.mark.interpreted
 
@@ -60,15 +61,21 @@ def distances_of(rows: np.ndarray, picks: list[int]) -> np.ndarray:
     out = np.empty((len(picks), len(rows)), rows.dtype)
     squares = (rows**2).sum(axis=1, dtype=rows.dtype)
     chosen = np.empty((len(picks) + 1, rows.shape[1]), rows.dtype)
-    candidate_distances(len(rows), len(picks), rows, squares, np.array([*picks, -1]), chosen, out)
+    products = np.empty((len(picks) + 2, LANES), rows.dtype)
+    blocks = np.empty((-(-len(rows) // LANES), rows.shape[1], LANES), rows.dtype)
+    lay_in_blocks(len(rows), rows, blocks)
+    candidate_distances(
+        len(rows), len(picks), rows, blocks, squares, np.array([*picks, -1]), chosen, products, out
+    )
     return out
 
 
 @pytest.mark.parametrize(("dtype", "rtol"), [(np.float32, 1e-4), (np.float64, 1e-12)])
 @pytest.mark.parametrize("n_features", [1, 3, 40])
-def test_candidates_have_their_distances_to_all_rows(n_features: int, dtype: type, rtol: float) -> None:
-    rows = np.random.default_rng(0).normal(size=(23, n_features)).astype(dtype)
-    picks = [4, 0, 22, 4, 7]
+@pytest.mark.parametrize("n", [23, LANES, 2 * LANES + 1])
+def test_candidates_have_their_distances_to_all_rows(n: int, n_features: int, dtype: type, rtol: float) -> None:
+    rows = np.random.default_rng(0).normal(size=(n, n_features)).astype(dtype)
+    picks = [4, 0, n - 1, 4, 7]
     expected = reference.squared_distances(rows.astype(np.float64), rows.astype(np.float64))[picks]
     np.testing.assert_allclose(distances_of(rows, picks), expected, rtol=rtol, atol=1e-3 * rtol)
 

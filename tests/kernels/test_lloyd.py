@@ -6,34 +6,80 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vcgmm.algorithm import reference
-from vcgmm.kernels.lloyd import assign_rows, cluster_cells, spread_rows
-from vcgmm.kernels.nearest import POINTS
+from vcgmm.kernels.lloyd import assign_blocks, cluster_cells, lay_in_blocks, mean_of_groups, spread_rows
+from vcgmm.kernels.selection import LANES
 
 pytestmark = pytest.mark.interpreted
+
+
+# ---------------------------------------------------------------------------------------------------------- blocks
+
+
+def blocks_of(rows: np.ndarray, n: int) -> np.ndarray:
+    """The first n rows in blocks, in memory that held something else."""
+    blocks = np.full((-(-n // LANES), rows.shape[1], LANES), np.nan, rows.dtype)
+    lay_in_blocks(n, rows, blocks)
+    return blocks
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [1, LANES - 1, LANES, LANES + 1, 3 * LANES])
+def test_blocks_hold_the_first_rows_transposed_and_zeros(n: int, dtype: type) -> None:
+    rows = np.random.default_rng(0).normal(size=(3 * LANES + 2, 3)).astype(dtype)
+    laid = blocks_of(rows, n).transpose(0, 2, 1).reshape(-1, 3)  # row after row again
+    np.testing.assert_array_equal(laid[:n], rows[:n])
+    assert not laid[n:].any()
+
+
+def test_rows_may_end_where_the_last_block_does_not() -> None:
+    rows = np.random.default_rng(1).normal(size=(LANES + 3, 2))
+    assert not blocks_of(rows, LANES + 3)[1, :, 3:].any()
 
 
 # ------------------------------------------------------------------------------------------------------ assignment
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_every_row_goes_to_the_nearest_of_the_first_centres(dtype: type) -> None:
+def assign(rows: np.ndarray, n: int, centres: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Nearest centres of the first n rows, squared distances, squared norms of the centres; else -1."""
+    dtype, k = rows.dtype, len(centres)
+    ids, distances = np.full(n + 2, -1, np.int32), np.full(n + 2, -1, dtype)
+    centre_squares = np.empty(k, dtype)
+    assign_blocks(
+        n, blocks_of(rows, n), (rows**2).sum(axis=1), centres, centre_squares, np.empty((k, LANES), dtype),
+        np.empty(LANES, dtype), ids, distances,
+    )  # fmt: skip
+    return ids, distances, centre_squares
+
+
+@pytest.mark.parametrize(("dtype", "rtol"), [(np.float32, 1e-4), (np.float64, 1e-12)])
+@pytest.mark.parametrize("n", [1, 5, LANES, LANES + 5, 2 * LANES])
+@pytest.mark.parametrize("k", [1, 2, 7])
+def test_every_row_goes_to_the_nearest_centre(k: int, n: int, dtype: type, rtol: float) -> None:
     rng = np.random.default_rng(0)
-    n = POINTS + 5
-    rows, centres = rng.normal(size=(n + 3, 2)).astype(dtype), rng.normal(size=(6, 2)).astype(dtype)
-    centres[4:] = 0.0  # not among the first four
-    ids, distances = np.full(n + 3, -1, np.int32), np.full(n + 3, -1, dtype)
-    assign_rows(n, rows, (rows**2).sum(axis=1), centres, 4, np.empty(6, dtype), ids, distances)
-    true = reference.squared_distances(rows[:n], centres[:4])
-    np.testing.assert_allclose(true[np.arange(n), ids[:n]], true.min(axis=1), rtol=1e-4, atol=1e-5)
-    np.testing.assert_allclose(distances[:n], true.min(axis=1), rtol=1e-4, atol=1e-5)
+    rows, centres = rng.normal(size=(2 * LANES, 3)).astype(dtype), rng.normal(size=(k, 3)).astype(dtype)
+    ids, distances, centre_squares = assign(rows, n, centres)
+    true = reference.squared_distances(rows[:n].astype(np.float64), centres.astype(np.float64))
+    np.testing.assert_array_equal(ids[:n], true.argmin(axis=1))
+    np.testing.assert_allclose(distances[:n], true.min(axis=1), rtol=rtol, atol=rtol)
+    np.testing.assert_allclose(centre_squares, (centres**2).sum(axis=1), rtol=rtol)
     assert (ids[n:] == -1).all()
+    assert (distances[n:] == -1).all()
+
+
+def test_of_equal_centres_the_first_is_taken() -> None:
+    rows = np.random.default_rng(2).integers(-5, 5, (LANES + 9, 2)).astype(np.float32)  # exact, and ties abound
+    centres = np.array([[9, 9], [1, 1], [1, 1], [-2, 0], [9, 9]], np.float32)
+    ids, distances, _ = assign(rows, len(rows), centres)
+    true = reference.squared_distances(rows, centres)
+    np.testing.assert_array_equal(ids[: len(rows)], true.argmin(axis=1))
+    np.testing.assert_array_equal(distances[: len(rows)], true.min(axis=1))
+    assert set(ids[: len(rows)]) <= {0, 1, 3}
 
 
 def test_rounding_makes_no_distance_negative() -> None:
     rows = (50 + np.random.default_rng(1).normal(size=(30, 3))).astype(np.float32)
-    ids, distances = np.empty(30, np.int32), np.empty(30, np.float32)
-    assign_rows(30, rows, (rows**2).sum(axis=1), rows, 30, np.empty(30, np.float32), ids, distances)
-    assert distances.min() >= 0.0
+    _, distances, _ = assign(rows, 30, rows.copy())
+    assert distances[:30].min() >= 0.0
 
 
 # --------------------------------------------------------------------------------------------------------- samples
@@ -123,3 +169,52 @@ def test_a_centre_that_loses_its_rows_stays() -> None:
     )  # fmt: skip
     np.testing.assert_allclose(centres[:, 0], [0.5, 0.0, 10.0])
     assert labels.tolist() == [1, 0, 2]
+
+
+# ---------------------------------------------------------------------------------------------------------- groups
+
+
+@pytest.fixture
+def groups() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Points, weights, and groups of 12, 1, 0 and 7 of their rows."""
+    rng = np.random.default_rng(3)
+    points = 100 + rng.normal(size=(25, 3))
+    return points, rng.uniform(0.5, 2.0, 25), rng.permutation(25)[:20], np.array([0, 12, 13, 13, 20])
+
+
+def mean_groups(groups: tuple[np.ndarray, ...], first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
+    means = np.full((len(groups[3]) - 1, groups[0].shape[1]), np.nan)
+    distances = np.full(len(groups[0]), np.nan, groups[0].dtype)
+    mean_of_groups(first, last, *groups, means, distances)
+    return means, distances
+
+
+@pytest.mark.parametrize(("dtype", "rtol"), [(np.float32, 1e-6), (np.float64, 1e-12)])
+def test_groups_have_the_weighted_means_of_their_rows(
+    groups: tuple[np.ndarray, ...], dtype: type, rtol: float
+) -> None:
+    points, weights, order, start = groups[0].astype(dtype), *groups[1:]
+    means, distances = mean_groups((points, weights, order, start), 0, 4)
+    for g in (0, 1, 3):
+        mine = order[start[g] : start[g + 1]]
+        wide = points[mine].astype(np.float64)
+        np.testing.assert_allclose(means[g], np.average(wide, axis=0, weights=weights[mine]), rtol=1e-14)
+        direct = ((wide - means[g]) ** 2).sum(axis=1)
+        np.testing.assert_allclose(distances[mine], direct, rtol=rtol, atol=1e-20)
+    assert not means[2].any()
+    assert np.isnan(np.delete(distances, order)).all()  # they belong to no group
+
+
+def test_groups_are_left_alone_that_others_look_at(groups: tuple[np.ndarray, ...]) -> None:
+    together = mean_groups(groups, 0, 4)
+    means, distances = mean_groups(groups, 1, 3)
+    assert np.isnan(means[[0, 3]]).all()
+    np.testing.assert_array_equal(means[1:3], together[0][1:3])
+    assert np.flatnonzero(np.isfinite(distances)).tolist() == [groups[2][12]]
+
+
+def test_a_group_without_weight_has_its_mean_at_the_origin() -> None:
+    points = np.array([[3.0, 4.0], [1.0, 0.0]])
+    means, distances = mean_groups((points, np.zeros(2), np.arange(2), np.array([0, 2])), 0, 1)
+    assert means.tolist() == [[0.0, 0.0]]
+    assert distances.tolist() == [25.0, 1.0]

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from vcgmm.kernels.moments import change_coordinates, squared_deviations, weighted_sum
+from vcgmm.kernels.moments import absolute_sum, change_coordinates, squared_deviations, weighted_sum
 
 pytestmark = pytest.mark.interpreted
 
@@ -30,6 +30,18 @@ def test_no_weights_mean_ones(rows: np.ndarray) -> None:
     weighted_sum(rows, np.empty(0), total)
     weighted_sum(rows, np.ones(50), with_ones)
     np.testing.assert_array_equal(total, with_ones)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("first", "last"), [(0, 50), (7, 31), (9, 9)])
+def test_a_sum_of_absolute_values_is_taken_in_float64(first: int, last: int, dtype: type) -> None:
+    rng = np.random.default_rng(1)
+    points, weights = (1e6 * rng.normal(size=(50, 3))).astype(dtype), rng.random(50)
+    total = np.full(3, np.nan)  # it is not added to
+    absolute_sum(first, last, points, weights, total)
+    mine = range(first, last)
+    expected = [math.fsum(float(weights[n]) * abs(float(points[n, d])) for n in mine) for d in range(3)]
+    np.testing.assert_allclose(total, expected, rtol=1e-14)
 
 
 def test_deviations_lose_nothing_to_an_offset(rows: np.ndarray) -> None:

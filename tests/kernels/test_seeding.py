@@ -16,8 +16,8 @@ def chains(
     q = reference.afkmc2_proposal(points, gamma, centres[0])
     distances = reference.squared_distances(points, points[centres]).min(axis=1)[proposals]
     chosen = np.empty(len(proposals), np.int64)
-    run_chains(points, proposals, (gamma / q)[proposals], distances, uniforms, chosen)
-    return chosen
+    run_chains(points[proposals.ravel()], (gamma / q)[proposals], distances, uniforms, chosen)
+    return np.where(chosen >= 0, proposals.ravel()[chosen], -1)
 
 
 def test_distances_are_only_lowered() -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vcgmm.kernels.sorting import count_sort, fingerprints
+from vcgmm.kernels.sorting import count_sort, fingerprints, take_rows
 
 pytestmark = [
     pytest.mark.interpreted,
@@ -51,3 +51,14 @@ def test_neighbouring_rows_of_a_grid_have_different_fingerprints(step: float) ->
 
 def test_the_order_of_the_features_matters() -> None:
     assert len(np.unique(hashes(np.array([[1.0, 2.0], [2.0, 1.0], [0.0, 3.0]])))) == 3
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.float32, np.float64])
+def test_rows_are_taken_in_the_order_asked_for(dtype: type) -> None:
+    source = np.arange(24).reshape(8, 3).astype(dtype)
+    rows = np.array([5, 0, 0, 7, 3, 1, 7, 2, 4, 6])
+    out = np.full((10, 3), -1, dtype)
+    take_rows(2, 9, source, rows, out)
+    np.testing.assert_array_equal(out[2:9], source[rows[2:9]])
+    assert (out[[0, 1, 9]] == -1).all()  # another thread's
+    take_rows(4, 4, source, rows, np.full((10, 3), -1, dtype))

@@ -315,6 +315,9 @@ def test_rows_that_a_file_cannot_hold_are_named_before_the_work(tmp_path: Path) 
         pytest.skip("no longer type here")
     with pytest.raises(ValueError, match=r"X has the dtype .*, which a checkpoint cannot hold"):
         VCGMM(4, checkpoint=tmp_path / "run.ckpt").fit(X.astype(np.longdouble))
+    with pytest.raises(ValueError, match=r"parameters.init has the dtype .*, which a file cannot hold"):
+        fit(checkpoint=tmp_path / "run.ckpt", init=X[:40].astype(np.longdouble))
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_checkpoint_of_before_is_replaced(tmp_path: Path) -> None:

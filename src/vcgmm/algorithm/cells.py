@@ -17,8 +17,9 @@ from .random import generator, random_clusters
 GROUP_SIZE = 32
 POOL_SIZE = 1024
 
-#: E-steps at the start that each link the clusters anew; later every other one does.
-LINKED_AT_FIRST = 3
+#: E-steps at the start that each link the clusters anew, and which of the later ones do.
+LINKED_AT_FIRST = 2
+LINKED_EVERY = 4
 
 #: A cell with more points is searched in several tasks.
 POINTS_PER_TASK = 2048
@@ -95,10 +96,10 @@ class Neighbourhoods:
     def update(self, means: np.ndarray) -> int:
         """Find neighbours and candidates for these means (C, D); returns the number of distances computed.
 
-        Means move little after the first iterations: from then on they are linked anew every other time.
+        Means move little after the first iterations: from then on they are linked anew now and then.
         """
         rng = generator(self.seed, self.n_updates)
-        linked = self.n_updates < LINKED_AT_FIRST or self.n_updates % 2 == 0
+        linked = self.n_updates < LINKED_AT_FIRST or self.n_updates % LINKED_EVERY == 0
         n_evaluations = self._link(means, rng) if linked else 0
         if linked or self.n_explore:
             self._join(rng)

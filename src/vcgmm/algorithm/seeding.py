@@ -116,16 +116,13 @@ def afkmc2(
     for begin in range(0, n_clusters - 1, CHAINS):
         batch = slice(begin, min(begin + CHAINS, n_clusters - 1))
         drawn = proposals[batch]
-        _, distances = nearest(points[drawn.ravel()], points[indices[: begin + 1]], workers)
-        chosen = np.empty(len(drawn), np.int64)
+        rows = points[drawn.ravel()]
+        _, distances = nearest(rows, points[indices[: begin + 1]], workers)
+        places = np.empty(len(drawn), np.int64)
         run_chains(
-            points,
-            drawn,
-            potential[drawn],
-            distances.astype(np.float64).reshape(drawn.shape),
-            uniforms[batch],
-            chosen,
+            rows, potential[drawn], distances.astype(np.float64).reshape(drawn.shape), uniforms[batch], places
         )
+        chosen = np.where(places >= 0, drawn.ravel()[places], -1)
         n_evaluations += drawn.size * (begin + 1) + chain_length * len(drawn) * (len(drawn) - 1) // 2
         indices[begin + 1 : begin + 1 + len(drawn)] = chosen
         for place in begin + 1 + np.flatnonzero(chosen < 0):  # a chain that met nothing but centres

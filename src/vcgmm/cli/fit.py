@@ -110,7 +110,7 @@ def run(
         str,
         typer.Option(
             metavar="SIZE",
-            help="Points drawn for the fit: auto (256 per cluster, at least 65,536), all, a number, or a share.",
+            help="Points drawn for the fit: auto, all, a number, or a share of them.",
             rich_help_panel=MODEL,
         ),
     ] = DEFAULTS["coreset_size"],
@@ -192,6 +192,13 @@ def run(
     max_iter: Annotated[int, typer.Option(min=1, help="Most iterations.", rich_help_panel=STOP)] = DEFAULTS[
         "max_iter"
     ],
+    relaxation: Annotated[
+        float,
+        typer.Option(
+            help="How far M-steps go, in (0, 2): mostly, above 1 ends sooner; 1 is the paper's EM.",
+            rich_help_panel=STOP,
+        ),
+    ] = DEFAULTS["relaxation"],
     checkpoint: Annotated[
         Path | None,
         typer.Option(
@@ -285,6 +292,7 @@ def run(
         n_warmup=n_warmup,
         tol=tol,
         max_iter=max_iter,
+        relaxation=relaxation,
         n_init=n_init,
         reg_covar=reg_covar,
         warm_start=warm_start is not None,

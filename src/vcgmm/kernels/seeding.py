@@ -25,8 +25,7 @@ def lower_distances(
 
 @kernel
 def run_chains(
-    points: np.ndarray,
-    proposals: np.ndarray,
+    rows: np.ndarray,
     potential: np.ndarray,
     distances: np.ndarray,
     uniforms: np.ndarray,
@@ -36,22 +35,22 @@ def run_chains(
 
     Parameters
     ----------
-    points : (N', D) float, IN
-    proposals : (b, m) int64, IN, drawn from q
+    rows : (b * m, D) float, IN, the points proposed: proposal `step` of a chain is row chain * m + step
     potential : (b, m) float64, IN, gamma_n / q_n of the proposals
     distances : (b, m) float64, IN/OUT, squared distance to the nearest centre so far
     uniforms : (b, m) float64, IN
-    chosen : (b,) int64, OUT, the centres; -1 where every state of the chain was a centre already
+    chosen : (b,) int64, OUT, the proposals that became centres, as rows of `rows`; -1 where every state of the
+        chain was a centre already
     """
-    n_chains, length = proposals.shape
+    n_chains, length = distances.shape
     for chain in range(n_chains):
-        state = proposals[chain, 0]
+        state = chain * length
         state_distance = distances[chain, 0]
         state_mass = potential[chain, 0] * state_distance
         for step in range(1, length):
             mass = potential[chain, step] * distances[chain, step]
             if state_distance == 0.0 or uniforms[chain, step] * state_mass < mass:
-                state = proposals[chain, step]
+                state = chain * length + step
                 state_distance = distances[chain, step]
                 state_mass = mass
         chosen[chain] = state if state_distance > 0.0 else -1
@@ -59,6 +58,6 @@ def run_chains(
             continue
         for later in range(chain + 1, n_chains):
             for step in range(length):
-                distance = np.float64(squared_distance(points, proposals[later, step], points, state))
+                distance = np.float64(squared_distance(rows, later * length + step, rows, state))
                 if distance < distances[later, step]:
                     distances[later, step] = distance

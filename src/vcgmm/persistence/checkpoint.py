@@ -19,7 +19,7 @@ from .._version import __version__
 from ..algorithm.snapshot import Snapshot
 from ..progress import Iteration
 from ..progress.history import COLUMNS, as_columns, from_columns
-from .container import Content, read, write
+from .container import Content, check_types, read, write
 from .parameters import check_known, decode_number, decode_parameters, encode_parameters
 from .schema import Array, check_arrays
 from .snapshot import ARRAYS, OPTIONAL, SEARCHES, decode_snapshot, encode_snapshot
@@ -78,6 +78,7 @@ class Checkpoint:
 def make_origin(parameters: Mapping[str, Any], n_samples: int, feature_names: Sequence[str] | None) -> Origin:
     """Parameters and facts of the data, encoded once for all checkpoints of a fit."""
     values, tensors = encode_parameters(parameters)
+    check_types(tensors)  # before the work, not at the first checkpoint
     names = None if feature_names is None else [str(name) for name in feature_names]
     header = {
         "state_version": STATE_VERSION,

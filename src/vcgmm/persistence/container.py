@@ -90,11 +90,7 @@ def write(
     ValueError
         If an array has a type that a file cannot hold.
     """
-    for name, tensor in tensors.items():
-        if tensor.dtype.name not in TYPES:
-            raise ValueError(
-                f"{name} has the dtype {tensor.dtype}, which a file cannot hold: convert it to float64 first."
-            )
+    check_types(tensors)
     entry = {
         "sha256": _BLANK,
         "format_version": FORMAT_VERSION,
@@ -122,6 +118,15 @@ def write(
             digest = _digest(file, front)
             file.seek(place.start(1))
             file.write(digest.encode())
+
+
+def check_types(tensors: Mapping[str, np.ndarray]) -> None:
+    """Refuse an array of a type that a file cannot hold."""
+    for name, tensor in tensors.items():
+        if tensor.dtype.name not in TYPES:
+            raise ValueError(
+                f"{name} has the dtype {tensor.dtype}, which a file cannot hold: convert it to float64 first."
+            )
 
 
 def read(path: str | os.PathLike[str], kind: str) -> Content:

@@ -1,0 +1,203 @@
+"""Very many clusters: time of every step, peak memory, and the error beside SuperKMeans.
+
+    python benchmarks/large.py --output docs/benchmarks/large.csv
+    python benchmarks/large.py --case 100k
+
+Cases, all on synthetic mixtures with twice as many clusters as are looked for, and on all points:
+
+- 100k: 2,000,000 × 64 into 100,000 clusters, ten EM iterations.
+- 1m: 8,000,000 × 16 into 1,000,000 clusters, five EM iterations.
+- peer: 1,000,000 × 64 into 50,000 clusters, with one, three and ten EM iterations, beside SuperKMeans
+  (hierarchical) where it is installed.
+
+Every fit runs in a process of its own that makes the data and warms up before the clock starts.  The error is
+exact: the mean squared distance to the nearest of all centres, over 20,000 rows.  Memory is the peak beyond the
+data.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import importlib.util
+import math
+import multiprocessing as mp
+import time
+import warnings
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import astuple, dataclass, fields, replace
+from pathlib import Path
+
+import numpy as np
+from machine import forget_peak, mixture, peak, resident, verdict
+from rich.console import Console
+from rich.table import Table
+
+from vcgmm import VCGMM, quantization_error
+from vcgmm.parallel import available_threads
+
+#: Rows that the error is taken over.
+SAMPLE = 20_000
+
+#: By how much --quick divides rows and clusters.
+QUICK = 50
+
+
+@dataclass(frozen=True)
+class Case:
+    """One problem, and who fits it."""
+
+    name: str
+    system: str
+    n_samples: int
+    n_features: int
+    n_clusters: int
+    max_iter: int = 0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One fit; seconds of its steps where they are known, mean squared error, and bytes beyond the data."""
+
+    case: str
+    system: str
+    n_samples: int
+    n_features: int
+    n_clusters: int
+    threads: int
+    coreset: float
+    seeding: float
+    em: float
+    total: float
+    iterations: int
+    error: float
+    memory: float
+
+
+CASES = {
+    "100k": [Case("100k", "vcgmm", 2_000_000, 64, 100_000, 10)],
+    "1m": [Case("1m", "vcgmm", 8_000_000, 16, 1_000_000, 5)],
+    "peer": [
+        Case("peer", "vcgmm", 1_000_000, 64, 50_000, 1),
+        Case("peer", "vcgmm", 1_000_000, 64, 50_000, 3),
+        Case("peer", "vcgmm", 1_000_000, 64, 50_000, 10),
+        Case("peer", "SuperKMeans", 1_000_000, 64, 50_000),
+    ],
+}
+
+#: What is hoped for: case, name of the seconds, and at most so many.
+TARGETS = (("100k", "seeding", 20.0), ("100k", "em", 20.0), ("1m", "total", 600.0))
+
+
+def fit_ours(
+    X: np.ndarray, n_clusters: int, max_iter: int, verbose: int = 0
+) -> tuple[np.ndarray, dict[str, float]]:
+    """Centres, and seconds of every step."""
+    model = VCGMM(n_clusters, coreset_size=None, max_iter=max_iter, random_state=0, verbose=verbose)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # few iterations are asked for: that they end early is no news
+        model.fit(X)
+    return model.means_, {**model.timings_, "iterations": model.n_iter_}
+
+
+def fit_superkmeans(X: np.ndarray, n_clusters: int, *_: int) -> tuple[np.ndarray, dict[str, float]]:
+    """Centres of SuperKMeans."""
+    superkmeans = importlib.import_module("superkmeans")
+    model = superkmeans.SuperKMeans(
+        n_clusters, X.shape[1], hierarchical=True, seed=1, n_threads=available_threads()
+    )
+    return np.asarray(model.train(X)), {}
+
+
+SYSTEMS: dict[str, Callable[..., tuple[np.ndarray, dict[str, float]]]] = {
+    "vcgmm": fit_ours,
+    "SuperKMeans": fit_superkmeans,
+}
+
+
+def measure(case: Case) -> Outcome:
+    """Fit in this process."""
+    fit = SYSTEMS[case.system]
+    X = mixture(case.n_samples, case.n_features, 2 * case.n_clusters)
+    fit(X[:8192].copy(), 256, 5)
+    linux = Path("/proc/self/clear_refs").exists()
+    before = 0.0
+    if linux:
+        before = resident()
+        forget_peak()
+    begun = time.perf_counter()
+    centres, facts = fit(X, case.n_clusters, case.max_iter, 1)
+    total = time.perf_counter() - begun
+    memory = peak() - before if linux else math.nan
+    rows = X[:: max(1, len(X) // SAMPLE)][:SAMPLE]
+    error = quantization_error(rows, centres) / len(rows)
+    return Outcome(
+        case=case.name,
+        system=case.system,
+        n_samples=case.n_samples,
+        n_features=case.n_features,
+        n_clusters=case.n_clusters,
+        threads=available_threads(),
+        coreset=facts.get("coreset", math.nan),
+        seeding=facts.get("seeding", math.nan),
+        em=facts.get("em", math.nan),
+        total=total,
+        iterations=int(facts.get("iterations", 0)),
+        error=error,
+        memory=memory,
+    )
+
+
+def reduced(case: Case) -> Case:
+    """The same on few rows."""
+    return replace(case, n_samples=case.n_samples // QUICK, n_clusters=case.n_clusters // QUICK)
+
+
+def seconds(value: float) -> str:
+    """As text."""
+    return "–" if math.isnan(value) else f"{value:.2f} s"
+
+
+def main() -> None:
+    """Measure, print, and write the CSV."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--case", nargs="+", default=list(CASES), choices=list(CASES))
+    parser.add_argument("--quick", action="store_true", help="small problems: tells that it runs, not how fast")
+    parser.add_argument("--output", type=Path)
+    arguments = parser.parse_args()
+
+    outcomes: list[Outcome] = []
+    for case in (case for name in arguments.case for case in CASES[name]):
+        if case.system == "SuperKMeans" and importlib.util.find_spec("superkmeans") is None:
+            print("superkmeans is not installed: there is nothing to compare with.")
+            continue
+        with ProcessPoolExecutor(1, mp_context=mp.get_context("spawn")) as process:
+            outcomes.append(process.submit(measure, reduced(case) if arguments.quick else case).result())
+
+    console = Console(width=140)
+    table = Table(
+        "case", "system", "N", "D", "C", "iterations", "coreset", "seeding", "EM", "total", "error", "memory"
+    )
+    for one in outcomes:
+        shape = f"{one.n_samples:,}", str(one.n_features), f"{one.n_clusters:,}", str(one.iterations or "–")
+        times = [seconds(value) for value in (one.coreset, one.seeding, one.em, one.total)]
+        table.add_row(one.case, one.system, *shape, *times, f"{one.error:.5g}", f"{one.memory / 1e6:,.0f} MB")
+    console.print(table)
+    for name, step, target in TARGETS:
+        for one in outcomes:
+            if one.case == name:
+                value = getattr(one, step)
+                console.print(
+                    f"{name}, {step}: {value:.2f} s; hoped for: ≤ {target:.0f} s; met: {verdict(value, target)}"
+                )
+    if arguments.output:
+        arguments.output.parent.mkdir(parents=True, exist_ok=True)
+        with arguments.output.open("w", newline="") as stream:
+            writer = csv.writer(stream)
+            writer.writerow([field.name for field in fields(Outcome)])
+            writer.writerows(astuple(one) for one in outcomes)
+
+
+if __name__ == "__main__":
+    main()

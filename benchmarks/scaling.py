@@ -1,0 +1,196 @@
+"""Time of an EM iteration against the number of clusters, of points and of features.
+
+    python benchmarks/scaling.py --output docs/benchmarks/scaling.csv --picture docs/images/scaling.png
+
+Fits on all points of a synthetic mixture that has many more clusters than are looked for, twelve iterations each.
+From the third iteration on every other one links the clusters anew, so an iteration's time is half that of two
+in a row: the median over all such pairs, and the mean of all iterations but the first.  Kernels are compiled
+before the clock starts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import warnings
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass, fields
+from pathlib import Path
+
+import numpy as np
+from machine import mixture, verdict
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+from sklearn.exceptions import ConvergenceWarning
+
+from vcgmm import VCGMM
+
+#: Growth over the whole range of clusters that is hoped for.
+TARGET = 2.0
+
+#: Iterations that each link the clusters anew, at the start of a fit.
+FIRST = 2
+
+#: Iterations without which there is no pair of later ones.
+FEWEST = FIRST + 3
+
+
+@dataclass(frozen=True)
+class Case:
+    """One fit: what varies, and the problem."""
+
+    panel: str
+    n_points: int
+    n_features: int
+    n_clusters: int
+
+    @property
+    def value(self) -> int:
+        """Where it lies on the panel's axis."""
+        return {"clusters": self.n_clusters, "points": self.n_points, "features": self.n_features}[self.panel]
+
+
+@dataclass(frozen=True)
+class Point:
+    """What was measured: seconds of an iteration, and distances evaluated in it."""
+
+    panel: str
+    n_points: int
+    n_features: int
+    n_clusters: int
+    median_seconds: float
+    mean_seconds: float
+    distances: float
+
+
+def doubling(first: int, last: int) -> list[int]:
+    """First, twice first, … up to last."""
+    values = [first]
+    while 2 * values[-1] <= last:
+        values.append(2 * values[-1])
+    return values
+
+
+def plan(quick: bool) -> list[Case]:
+    """All fits, each panel's axis in order."""
+    if quick:
+        cases = [Case("clusters", 16_384, 32, c) for c in doubling(64, 1_024)]
+        cases += [Case("points", n, 32, 128) for n in doubling(2_048, 16_384)]
+        return cases + [Case("features", 4_096, d, 128) for d in doubling(8, 128)]
+    cases = [Case("clusters", 262_144, 32, c) for c in doubling(1_024, 65_536)]
+    cases += [Case("points", n, 32, 4_096) for n in doubling(16_384, 2_097_152)]
+    return cases + [Case("features", 131_072, d, 2_048) for d in doubling(4, 512)]
+
+
+def measure(case: Case, n_iter: int) -> Point:
+    """Fit, and look at the iterations' times."""
+    seconds: list[float] = []
+    X = mixture(case.n_points, case.n_features, max(2 * case.n_clusters, case.n_points // 2))
+    model = VCGMM(
+        case.n_clusters,
+        coreset_size=None,
+        tol=0.0,
+        max_iter=n_iter,
+        random_state=0,
+        callbacks=lambda facts: seconds.append(facts.seconds),
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(X)
+    times = np.diff(seconds)  # of the second iteration and all later ones
+    pairs = (times[FIRST:-1] + times[FIRST + 1 :]) / 2
+    distances = model.n_distance_evaluations_["em"] / n_iter
+    sizes = case.n_points, case.n_features, case.n_clusters
+    return Point(case.panel, *sizes, float(np.median(pairs)), float(times.mean()), distances)
+
+
+def slope(points: Sequence[Point], values: Sequence[int]) -> float:
+    """Exponent of the power law through them."""
+    return float(np.polyfit(np.log(values), np.log([point.median_seconds for point in points]), 1)[0])
+
+
+def draw(points: dict[str, list[tuple[int, Point]]], path: Path) -> None:
+    """Three panels on logarithmic axes, with the slopes of a cost that grows in proportion, or not at all."""
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import FuncFormatter, LogLocator
+
+    figure = Figure(figsize=(11, 3.6), layout="constrained")
+    panels = figure.subplots(1, 3)
+    titles = {"clusters": "clusters C", "points": "points N′", "features": "features D"}
+    for ax, (panel, pairs) in zip(panels, points.items(), strict=True):
+        x = np.array([value for value, _ in pairs], float)
+        y = 1e3 * np.array([point.median_seconds for _, point in pairs])
+        for power in (0, 1) if panel == "clusters" else (1,):
+            end = 0 if panel == "clusters" else -1  # through the smallest, or the largest problem
+            style = {"color": "#c8553d", "linewidth": 1, "linestyle": "--" if power else ":"}
+            ax.loglog(x, y[end] * (x / x[end]) ** power, label=f"slope {power}", **style)
+        ax.loglog(x, y, color="#1f6f8b", marker="o", markersize=4, label="measured")
+        first = pairs[0][1]
+        fixed = {"N′": first.n_points, "D": first.n_features, "C": first.n_clusters}
+        del fixed[titles[panel].split()[-1]]
+        ax.set_title(", ".join(f"{name} = {value:,}" for name, value in fixed.items()), fontsize="medium")
+        ax.set_xlabel(titles[panel])
+        ax.set_xticks(x[:: 2 if len(x) > 5 else 1])
+        ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+        ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        ax.minorticks_off()
+        middle, span = np.sqrt(y.min() * y.max()), max(y.max() / y.min(), 10.0) ** 0.6  # a decade at least
+        ax.set_ylim(middle / span, middle * span)
+        ax.tick_params(axis="x", labelrotation=30, labelsize="small")
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.grid(alpha=0.25, linewidth=0.5)
+        ax.legend(frameon=False, fontsize="small", loc="upper left")
+    panels[0].set_ylabel("milliseconds an EM iteration")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=150)
+
+
+def main() -> None:
+    """Measure, print, draw, and write the CSV."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--iterations", type=int, default=12)
+    parser.add_argument("--quick", action="store_true", help="small problems: tells that it runs, not how fast")
+    parser.add_argument("--output", type=Path)
+    parser.add_argument("--picture", type=Path)
+    arguments = parser.parse_args()
+    if arguments.iterations < FEWEST:
+        parser.error(f"--iterations must be at least {FEWEST}")
+    measure(Case("clusters", 4_096, 32, 64), FEWEST)
+
+    points: dict[str, list[tuple[int, Point]]] = {}
+    for case in track(plan(arguments.quick), "fits", console=Console(stderr=True)):
+        points.setdefault(case.panel, []).append((case.value, measure(case, arguments.iterations)))
+
+    console = Console(width=110)
+    table = Table("against", "N'", "D", "C", "median", "mean", "a point", "distances a point")
+    for panel, pairs in points.items():
+        for _, point in pairs:
+            sizes = f"{point.n_points:,}", str(point.n_features), f"{point.n_clusters:,}"
+            times = f"{1e3 * point.median_seconds:.1f} ms", f"{1e3 * point.mean_seconds:.1f} ms"
+            per_point = f"{1e6 * point.median_seconds / point.n_points:.2f} µs"
+            table.add_row(panel, *sizes, *times, per_point, f"{point.distances / point.n_points:.0f}")
+        table.add_section()
+    console.print(table)
+    for panel, pairs in points.items():
+        values, measured = zip(*pairs, strict=True)
+        console.print(f"{panel}: time grows with the power {slope(measured, values):.2f}")
+    clusters = [point for _, point in points["clusters"]]
+    growth = max(point.median_seconds for point in clusters) / min(point.median_seconds for point in clusters)
+    console.print(
+        f"from {clusters[0].n_clusters:,} to {clusters[-1].n_clusters:,} clusters the time of an iteration grows "
+        f"{growth:.2f}-fold; hoped for: less than {TARGET:g}-fold; met: {verdict(growth, TARGET)}"
+    )
+    if arguments.picture:
+        draw(points, arguments.picture)
+    if arguments.output:
+        arguments.output.parent.mkdir(parents=True, exist_ok=True)
+        with arguments.output.open("w", newline="") as stream:
+            writer = csv.writer(stream)
+            writer.writerow([field.name for field in fields(Point)])
+            writer.writerows(astuple(point) for pairs in points.values() for _, point in pairs)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,457 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vcgmm import VCGMM
+from vcgmm.algorithm import subspace as module
+from vcgmm.algorithm.seeding import Start
+from vcgmm.algorithm.subspace import (
+    CHOICES,
+    LEAST_GAIN,
+    SearchSettings,
+    leading_directions,
+    lift,
+    project,
+    start_in_subspace,
+)
+from vcgmm.algorithm.two_level import two_level
+from vcgmm.parallel import Workers
+
+INLINE = Workers(1)
+WIDE = LEAST_GAIN * CHOICES[-1]  # from so many features on, every number of dimensions is worth it
+
+
+def silent(amount: int) -> None:
+    """No progress is told."""
+
+
+def low_rank(
+    n: int, D: int, rank: int, noise: float = 0.05, seed: int = 0, dtype: type = np.float32
+) -> tuple[np.ndarray, np.ndarray]:
+    """Points about the origin with unit variance in each of a few directions and noise in all, (n, D).
+
+    The directions, orthonormal, (D, rank), come with them.
+    """
+    rng = np.random.default_rng(seed)
+    directions = np.linalg.qr(rng.normal(size=(D, rank)))[0]
+    points = rng.normal(size=(n, rank)) @ directions.T + noise * rng.normal(size=(n, D))
+    return points.astype(dtype), directions
+
+
+def mixture(
+    n: int,
+    n_blobs: int,
+    D: int = 200,
+    rank: int = 10,
+    distance: float = 2.0,
+    seed: int = 0,
+    dtype: type = np.float32,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Blobs of unit variance in a few directions, with noise in all: points (n, D), centres, labels."""
+    rng = np.random.default_rng(seed)
+    directions = np.linalg.qr(rng.normal(size=(D, rank)))[0].T
+    centres = distance * rng.normal(size=(n_blobs, rank)) @ directions
+    labels = rng.permutation(np.arange(n) % n_blobs)
+    points = centres[labels] + rng.normal(size=(n, rank)) @ directions + 0.1 * rng.normal(size=(n, D))
+    return points.astype(dtype), centres, labels
+
+
+def directions_of(points: np.ndarray, weights: np.ndarray | None = None, seed: int = 0) -> Any:
+    weights = np.ones(len(points)) if weights is None else weights
+    return leading_directions(points, weights, np.random.default_rng(seed))
+
+
+def captured(directions: np.ndarray, wanted: np.ndarray) -> float:
+    """The least share of the length that any direction in a span (D, r) keeps when projected on others (D, d)."""
+    return float(np.linalg.svd(directions.T.astype(np.float64) @ wanted)[1].min())
+
+
+# ------------------------------------------------------------------------------------------------------ directions
+
+
+@pytest.mark.parametrize(("dtype", "atol"), [(np.float32, 1e-5), (np.float64, 1e-12)])
+@pytest.mark.parametrize(("D", "rank"), [(48, 5), (100, 20), (250, 70)])
+def test_directions_are_orthonormal(D: int, rank: int, dtype: type, atol: float) -> None:
+    directions = directions_of(low_rank(700, D, min(rank, D), dtype=dtype)[0])
+    assert directions.dtype == dtype
+    assert directions.flags.c_contiguous
+    np.testing.assert_allclose(directions.T @ directions, np.eye(directions.shape[1]), atol=atol)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@given(st.integers(0, 1000), st.integers(1, 16))
+def test_directions_span_where_the_points_vary(dtype: type, seed: int, rank: int) -> None:
+    points, wanted = low_rank(300, 100, rank, noise=0.02, seed=seed, dtype=dtype)
+    directions = directions_of(points, seed=seed)
+    assert directions.shape == (100, 16)
+    assert captured(directions, wanted) > 0.999
+    assert captured(wanted, directions[:, :rank]) > 0.99  # and they come first
+
+
+def test_directions_come_by_falling_variance() -> None:
+    rng = np.random.default_rng(1)
+    points = rng.normal(size=(900, 210)) * 0.9 ** np.arange(210)
+    directions = directions_of(points - points.mean(axis=0))
+    variances = (points @ directions).var(axis=0)
+    assert (np.diff(variances) <= 1e-2 * variances[:-1]).all()
+    exact = np.linalg.svd(points - points.mean(axis=0), full_matrices=False)[2][:8].T
+    assert captured(directions, exact) > 0.999
+
+
+def test_a_sample_of_many_points_is_enough() -> None:
+    points, wanted = low_rank(3 * module.SAMPLE, 60, 8)
+    assert captured(directions_of(points), wanted) > 0.999
+
+
+@pytest.mark.parametrize(("rank", "size"), [(10, 16), (25, 32), (40, 48), (60, 64), (120, 64)])
+def test_no_more_dimensions_are_taken_than_are_enough(rank: int, size: int) -> None:
+    assert directions_of(low_rank(800, WIDE, rank, noise=0.01)[0]).shape == (WIDE, size)
+
+
+def test_directions_follow_the_weights() -> None:
+    rng = np.random.default_rng(2)
+    both = np.linalg.qr(rng.normal(size=(WIDE, 32)))[0]
+    points = rng.normal(size=(1000, 32))
+    points[:500, 16:] = 0.0
+    points[500:, :16] = 0.0
+    points = points @ both.T
+    for half, weights in ((slice(0, 16), [1.0, 1e-4]), (slice(16, 32), [1e-4, 1.0])):
+        directions = directions_of(points, np.repeat(weights, 500))
+        assert directions.shape[1] == 16
+        assert captured(directions, both[:, half]) > 0.99
+    assert directions_of(points, np.ones(1000)).shape[1] == 32
+
+
+def test_rows_too_narrow_have_no_subspace() -> None:
+    assert directions_of(low_rank(500, LEAST_GAIN * CHOICES[0] - 1, 3)[0]) is None
+    assert directions_of(low_rank(500, LEAST_GAIN * CHOICES[0], 3)[0]) is not None
+
+
+def test_too_few_rows_have_no_subspace() -> None:
+    points, _ = low_rank(400, WIDE, 5)
+    assert directions_of(points[: 2 * CHOICES[-1] - 1]) is None
+    assert directions_of(points[: 2 * CHOICES[-1]]) is not None
+    narrower = points[:, : LEAST_GAIN * CHOICES[0]]
+    assert directions_of(narrower[: 2 * CHOICES[0] - 1]) is None
+    assert directions_of(narrower[: 2 * CHOICES[0]]) is not None
+
+
+def test_rows_of_middling_width_have_none_where_no_few_dimensions_are_enough() -> None:
+    noise = np.random.default_rng(3).normal(size=(600, WIDE)).astype(np.float32)
+    assert directions_of(noise[:, : WIDE - 1]) is None
+    assert directions_of(noise).shape == (WIDE, CHOICES[-1])  # of very wide rows the largest number is taken
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    "D",
+    [
+        100,
+        pytest.param(
+            WIDE,
+            marks=pytest.mark.xfail(reason="leading_directions takes 64 directions of points that do not vary"),
+        ),
+    ],
+)
+def test_equal_rows_have_no_subspace(D: int, dtype: type) -> None:
+    assert directions_of(np.zeros((300, D), dtype)) is None
+
+
+def test_the_same_random_numbers_give_the_same_directions() -> None:
+    points = np.random.default_rng(4).normal(size=(300, WIDE)).astype(np.float32)
+    one, again, other = (directions_of(points, seed=seed) for seed in (0, 0, 1))
+    np.testing.assert_array_equal(one, again)
+    assert (one != other).any()
+
+
+# ------------------------------------------------------------------------------------------------------ projection
+
+
+@pytest.mark.parametrize(("dtype", "atol"), [(np.float32, 1e-4), (np.float64, 1e-12)])
+@pytest.mark.parametrize(("n", "D"), [(1, 60), (70, 60), (11_000, 300)])  # the last in several blocks
+def test_projections_are_products_and_the_same_bits_for_any_number_of_threads(
+    n: int, D: int, dtype: type, atol: float
+) -> None:
+    rng = np.random.default_rng(5)
+    points = rng.normal(size=(n, D)).astype(dtype)
+    directions = np.linalg.qr(rng.normal(size=(D, 16)))[0].astype(dtype)
+    results = []
+    for n_threads in (1, 2, 3, 7):
+        with Workers(n_threads) as workers:
+            results.append(project(points, directions, workers))
+    assert results[0].dtype == dtype
+    np.testing.assert_allclose(results[0], points.astype(np.float64) @ directions.astype(np.float64), atol=atol)
+    for result in results[1:]:
+        np.testing.assert_array_equal(result, results[0])
+
+
+# --------------------------------------------------------------------------------------------------------- lifting
+
+
+def lifted(points: np.ndarray, weights: np.ndarray, labels: list[int], n_clusters: int) -> Start:
+    return lift(points, weights, np.array(labels, np.int32), n_clusters, 7, INLINE)
+
+
+@pytest.mark.parametrize(("dtype", "rtol"), [(np.float32, 1e-5), (np.float64, 1e-12)])
+@given(st.integers(0, 1000), st.integers(1, 6))
+def test_lifted_means_are_the_weighted_means_of_all_features(
+    dtype: type, rtol: float, seed: int, n_clusters: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    points, weights = rng.normal(size=(30, 9)).astype(dtype), rng.uniform(0.5, 3.0, 30)
+    labels = rng.permutation(np.arange(30) % n_clusters)
+    start = lifted(points, weights, labels.tolist(), n_clusters)
+    np.testing.assert_array_equal(start.labels, labels)
+    error = 0.0
+    for c in range(n_clusters):
+        mine, own = points[labels == c].astype(np.float64), weights[labels == c]
+        np.testing.assert_allclose(start.means[c], np.average(mine, axis=0, weights=own), rtol=1e-10, atol=1e-14)
+        error += own @ ((mine - start.means[c]) ** 2).sum(axis=1)
+    assert start.means.dtype == np.float64
+    assert start.error == pytest.approx(error, rel=rtol)
+    assert start.n_evaluations == 7 + 30
+
+
+def test_clusters_without_points_go_to_the_points_farthest_from_their_means() -> None:
+    points = np.array([[0.0], [1.0], [5.0], [20.0], [21.0], [30.0]])
+    start = lifted(points, np.ones(6), [1, 1, 1, 3, 3, 3], 5)
+    # From the means 2 and 23.67, the points 30, 20 and 5 are farthest.
+    assert sorted(start.means[[0, 2, 4], 0]) == [5.0, 20.0, 30.0]
+    assert start.labels[[0, 1, 4]].tolist() == [1, 1, 3]
+    assert start.means[start.labels[[2, 3, 5]], 0].tolist() == [5.0, 20.0, 30.0]
+
+
+def test_heavy_points_are_preferred_for_clusters_without_points() -> None:
+    points = np.array([[0.0], [1.0], [2.0], [10.0], [13.0], [16.0]])
+    start = lifted(points, np.array([100.0, 1.0, 100.0, 1.0, 1.0, 1.0]), [0, 0, 0, 1, 1, 1], 3)
+    assert start.labels.tolist() == [2, 0, 0, 1, 1, 1]
+    assert start.means[2] == 0.0
+
+
+@given(st.integers(0, 1000), st.data())
+def test_a_lifted_start_has_labels_and_an_error_that_belong_together(seed: int, data: st.DataObject) -> None:
+    rng = np.random.default_rng(seed)
+    labels = data.draw(st.lists(st.integers(0, 5), min_size=12, max_size=30))
+    points, weights = rng.normal(size=(len(labels), 3)), rng.uniform(0.5, 3.0, len(labels))
+    start = lifted(points, weights, labels, 8)
+    assert np.isfinite(start.means).all()
+    assert np.isin([6, 7], start.labels).all()  # both had no points
+    assert start.error == pytest.approx(weights @ ((points - start.means[start.labels]) ** 2).sum(axis=1))
+    moved = start.labels != labels
+    np.testing.assert_array_equal(start.means[start.labels[moved]], points[moved])
+
+
+@pytest.mark.xfail(reason="lift takes all points of a cluster where they are among the farthest")
+def test_no_cluster_gives_its_last_point_away() -> None:
+    points = np.array([[0.0], [10.0], [100.0], [100.5]])
+    start = lifted(points, np.ones(4), [0, 0, 1, 1], 4)
+    assert sorted(start.labels.tolist()) == [0, 1, 2, 3]
+
+
+@pytest.mark.xfail(reason="lift puts several clusters on one place where equal points are the farthest")
+def test_no_two_clusters_are_put_on_equal_points() -> None:
+    points = np.array([[9.0], [9.0], [0.0], [0.0], [0.0], [0.0], [5.0], [6.0]])
+    start = lifted(points, np.ones(8), [0, 0, 0, 0, 0, 0, 1, 1], 4)
+    assert len(np.unique(start.means[2:])) == 2
+
+
+def test_lifting_does_not_depend_on_the_number_of_threads() -> None:
+    points, _, labels = mixture(2000, 20)
+    weights = np.random.default_rng(6).uniform(0.5, 2.0, 2000)
+    starts = []
+    for n_threads in (1, 3):
+        with Workers(n_threads) as workers:
+            starts.append(lift(points, weights, (labels % 17).astype(np.int32), 20, 0, workers))
+    np.testing.assert_array_equal(starts[0].means, starts[1].means)
+    np.testing.assert_array_equal(starts[0].labels, starts[1].labels)
+    assert starts[0].error == starts[1].error
+
+
+# ----------------------------------------------------------------------------------------------------- whole start
+
+
+def settings(n_clusters: int) -> SearchSettings:
+    """Clipped to the number of clusters, as those of a fit are."""
+    return SearchSettings(
+        truncation=min(3, n_clusters),
+        n_neighbors=min(8, n_clusters),
+        n_candidates=min(32, n_clusters),
+        tol=1e-4,
+        max_iter=200,
+        relaxation=1.8,
+    )
+
+
+def start_of(
+    points: np.ndarray, weights: np.ndarray | None, n_clusters: int, n_threads: int = 2, seed: int = 0
+) -> Start:
+    weights = np.ones(len(points)) if weights is None else weights
+    with Workers(n_threads) as workers:
+        rng = np.random.default_rng(seed)
+        return start_in_subspace(points, weights, n_clusters, settings(n_clusters), rng, workers, silent)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_clusters", [1, 12, 60])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_start_has_the_means_of_its_labels(n_clusters: int, weighted: bool, dtype: type) -> None:
+    points, _, _ = mixture(1500, 60, dtype=dtype)
+    weights = np.random.default_rng(7).uniform(0.1, 3.0, 1500) if weighted else np.ones(1500)
+    start = start_of(points, weights, n_clusters)
+    assert start.means.shape == (n_clusters, 200)
+    assert start.means.dtype == np.float64
+    assert start.labels.dtype == np.int32
+    assert len(np.unique(start.labels)) == n_clusters
+    for c in range(n_clusters):
+        mine = start.labels == c
+        np.testing.assert_allclose(
+            start.means[c], np.average(points[mine].astype(float), axis=0, weights=weights[mine]), atol=1e-12
+        )
+    direct = ((points - start.means[start.labels]) ** 2).sum(axis=1)
+    assert start.error == pytest.approx(weights @ direct, rel=1e-5)
+    assert start.n_evaluations > 1500
+
+
+def test_a_start_does_not_depend_on_the_number_of_threads() -> None:
+    points, _, _ = mixture(3000, 80)
+    weights = np.random.default_rng(8).uniform(0.1, 3.0, 3000)
+    alone, *others = (start_of(points, weights, 80, n_threads=n) for n in (1, 2, 3))
+    for other in others:
+        np.testing.assert_array_equal(other.means, alone.means)
+        np.testing.assert_array_equal(other.labels, alone.labels)
+        assert (other.error, other.n_evaluations) == (alone.error, alone.n_evaluations)
+    assert (start_of(points, weights, 80, seed=1).means != alone.means).any()
+
+
+@pytest.mark.parametrize(("n", "D"), [(600, 30), (100, 200)], ids=["narrow", "few"])
+def test_where_no_projection_pays_the_start_is_the_plain_one(n: int, D: int) -> None:
+    points, _, _ = mixture(n, 20, D=D)
+    start = start_of(points, None, 20)
+    with Workers(2) as workers:
+        plain = two_level(points, np.ones(n), 20, np.random.default_rng(0), workers, silent)
+    np.testing.assert_array_equal(start.means, plain.means)
+    np.testing.assert_array_equal(start.labels, plain.labels)
+    assert start.n_evaluations == plain.n_evaluations
+
+
+def test_a_start_in_the_subspace_is_better_than_the_plain_one() -> None:
+    points, _, _ = mixture(4000, 100, distance=1.0)
+    with Workers(2) as workers:
+        plain = two_level(points, np.ones(4000), 100, np.random.default_rng(0), workers, silent)
+    assert start_of(points, None, 100).error < 0.98 * plain.error  # EM has been at it already
+
+
+def test_all_clusters_are_told_to_whoever_waits() -> None:
+    told: list[int] = []
+    points, _, _ = mixture(1000, 40)
+    start_in_subspace(points, np.ones(1000), 40, settings(40), np.random.default_rng(0), INLINE, told.append)
+    assert sum(told) == 40
+
+
+def test_points_that_differ_only_beyond_the_subspace_become_clusters_all_the_same() -> None:
+    rng = np.random.default_rng(9)
+    points = np.zeros((1000, WIDE))
+    points[:, 0] = 1e6 * (np.arange(1000) % 2)
+    points[np.arange(1000), 1 + rng.permutation(1000) % (WIDE - 1)] = 1.0
+    start = start_of(points, None, 150)
+    assert len(np.unique(start.means, axis=0)) == 150
+    assert np.isfinite(start.means).all()
+    assert start.error < 1000.0
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_different", [40, 300])
+def test_every_different_point_may_be_a_cluster(n_different: int, dtype: type) -> None:
+    points = low_rank(n_different, WIDE, 100, noise=0.5, dtype=dtype)[0][np.arange(600) % n_different]
+    start = start_of(points, None, n_different)
+    assert len(np.unique(start.labels)) == n_different
+    assert start.error < 1e-4
+
+
+@pytest.mark.xfail(
+    raises=ZeroDivisionError,
+    strict=False,  # rounding may leave some error
+    reason="start_in_subspace gives its search a variance floor of 0, and the start's error may be 0",
+)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_different", [1, 2, 3])
+def test_points_without_any_error_are_no_trouble(n_different: int, dtype: type) -> None:
+    points = low_rank(n_different, WIDE, 100, noise=0.5, dtype=dtype)[0][np.arange(600) % n_different]
+    start = start_of(points, None, n_different)
+    assert len(np.unique(start.labels)) == n_different
+    assert start.error < 1e-4
+
+
+# ------------------------------------------------------------------------------------------------------ whole fits
+
+
+def fitted(X: np.ndarray, n_components: int, weights: np.ndarray | None = None, **options: Any) -> VCGMM:
+    options = {"coreset_size": None, "random_state": 0, "n_threads": 2, **options}
+    return VCGMM(n_components, **options).fit(X, sample_weight=weights)
+
+
+def without_subspace(monkeypatch: pytest.MonkeyPatch, *arguments: Any, **options: Any) -> VCGMM:
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "CHOICES", ())
+        return fitted(*arguments, **options)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_mixture_in_few_of_many_dimensions_is_recovered(dtype: type, weighted: bool) -> None:
+    X, centres, labels = mixture(2000, 8, distance=10.0, dtype=dtype)
+    weights = np.random.default_rng(10).uniform(0.5, 2.0, 2000) if weighted else None
+    model = fitted(1e3 + 5 * X, 8, weights)
+    nearest = model.predict(1e3 + 5 * centres)
+    assert sorted(nearest) == list(range(8))
+    for c in range(8):
+        own = None if weights is None else weights[labels == c]
+        expected = np.average(1e3 + 5 * X[labels == c].astype(float), axis=0, weights=own)
+        np.testing.assert_allclose(model.means_[nearest[c]], expected, atol=1e-2)
+    within = 10 * 1.0 + 200 * 0.1**2  # of one blob, in all directions together
+    assert model.variance_ == pytest.approx(25 * within / 200, rel=0.05)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("distance", [0.0, 1.0])
+def test_the_error_is_no_higher_for_a_start_in_the_subspace(
+    monkeypatch: pytest.MonkeyPatch, distance: float, weighted: bool, dtype: type
+) -> None:
+    X, _, _ = mixture(3000, 60, distance=distance, dtype=dtype)
+    weights = np.random.default_rng(11).uniform(0.5, 2.0, 3000) if weighted else None
+    model = fitted(X, 90, weights)
+    plain = without_subspace(monkeypatch, X, 90, weights)
+    assert (model.means_ != plain.means_).any()
+    assert model.quantization_error(X, weights) < 1.02 * plain.quantization_error(X, weights)
+    assert model.n_iter_ <= plain.n_iter_
+
+
+def test_fits_are_bit_identical_for_any_number_of_threads() -> None:
+    X, _, _ = mixture(3000, 60)
+    alone, *others = (fitted(X, 70, n_threads=n) for n in (1, 2, 3))
+    for other in others:
+        np.testing.assert_array_equal(other.means_, alone.means_)
+        np.testing.assert_array_equal(other.lower_bounds_, alone.lower_bounds_)
+        assert other.n_distance_evaluations_ == alone.n_distance_evaluations_
+
+
+@pytest.mark.parametrize("options", [{"search": "pointwise"}, {"init": "k-means++"}])
+def test_other_starts_and_searches_know_no_subspace(
+    monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
+) -> None:
+    X, _, _ = mixture(600, 10)
+    np.testing.assert_array_equal(
+        fitted(X, 10, **options).means_, without_subspace(monkeypatch, X, 10, **options).means_
+    )
+
+
+@pytest.mark.xfail(raises=ZeroDivisionError, reason="as in the start alone: a variance floor of 0")
+def test_wide_rows_that_are_all_equal_are_one_cluster() -> None:
+    model = fitted(np.ones((300, WIDE), np.float32), 1)
+    np.testing.assert_array_equal(model.means_, np.ones((1, WIDE)))
