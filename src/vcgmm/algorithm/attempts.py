@@ -64,28 +64,24 @@ class Attempts:
 
     def run(self, snapshot: Snapshot | None = None) -> Attempt:
         """Make all attempts, or those from a snapshot on, and return the best."""
-        self.begun = time.perf_counter() - sum(self.costs.seconds.values())
-        settings = self.problem.settings
-        best = None
-        for attempt in range(settings.n_init):
-            if snapshot is None:
-                now, search = self._seed(attempt, best)
-            elif attempt == snapshot.attempt:
+        self.begun = time.perf_counter() - self.costs.elapsed
+        n_init = self.problem.settings.n_init
+        first = 0 if snapshot is None else snapshot.attempt
+        best = [] if snapshot is None or snapshot.best is None else [snapshot.best]  # one at most
+        for attempt in range(first, n_init):
+            if snapshot is not None and attempt == first:
                 now, search = self._restore(snapshot)
-                snapshot = None
             else:
-                continue
-            if attempt == settings.n_init - 1:
+                now, search = self._seed(attempt, *best)
+            if attempt == n_init - 1:
                 del self.points  # the search keeps its own order of them: one copy is enough
             ended = Attempt(self._improve(now, search), search.neighbors)
-            best = max([one for one in (now.best, ended) if one], key=lambda one: one.fit.bounds[-1])
+            best = [max([*best, ended], key=lambda one: one.fit.bounds[-1])]
             if ended.fit.stopped:
                 break
-        if best is None:
-            raise RuntimeError("a fit has at least one attempt.")
-        return best
+        return best[0]
 
-    def _seed(self, attempt: int, best: Attempt | None) -> tuple[Snapshot, Search]:
+    def _seed(self, attempt: int, best: Attempt | None = None) -> tuple[Snapshot, Search]:
         """A new attempt, ready for its first iteration."""
         problem, workers = self.problem, self.workers
         with self._timed("seeding"):
@@ -102,6 +98,7 @@ class Attempts:
         # Without the state of the search: it would hold arrays that the search has long replaced.
         now = Snapshot(problem, self.costs, attempt, best, fit, start.means, variance, {})
         if self.keep is not None:
+            self.costs.elapsed = time.perf_counter() - self.begun
             self.keep(replace(now, search=search.state()), True)
         return now, search
 
@@ -119,8 +116,9 @@ class Attempts:
         def keep(fit: Fit, means: np.ndarray, variance: float) -> None:
             if self.keep is None:
                 return
-            seconds = {**self.costs.seconds, "em": before + time.perf_counter() - begun}
-            costs = Costs(seconds, self.costs.n_evaluations)
+            present = time.perf_counter()
+            seconds = {**self.costs.seconds, "em": before + present - begun}
+            costs = Costs(seconds, self.costs.n_evaluations, present - self.begun)
             over = fit.converged or len(fit.bounds) == settings.max_iter
             last = fit.stopped or (over and now.attempt == settings.n_init - 1)
             state = search.state()

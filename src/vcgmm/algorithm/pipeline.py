@@ -83,10 +83,10 @@ def run(
     check_distinct(coreset, "n_components", settings.n_components, rows.n_samples)
     frame = facts.frame(settings.dtype)
     problem = Problem(settings, coreset, unit, frame, variance_floor(facts, frame, settings.reg_covar))
-    costs = Costs(dict.fromkeys(STEPS, 0.0), {**dict.fromkeys(STEPS, 0), "coreset": rows.n_samples})
+    costs = Costs(dict.fromkeys(STEPS, 0.0), {**dict.fromkeys(STEPS, 0), "coreset": rows.n_samples}, 0.0)
     attempts = Attempts(problem, to_local(coreset, frame, workers), costs, callbacks, progress, workers, keep)
     progress.finish()
-    costs.seconds["coreset"] = time.perf_counter() - begun
+    costs.elapsed = costs.seconds["coreset"] = time.perf_counter() - begun
     return in_data_coordinates(attempts.run(), problem, costs)
 
 

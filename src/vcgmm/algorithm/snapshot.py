@@ -41,17 +41,21 @@ class Problem:
 
 @dataclass
 class Costs:
-    """What a fit has cost so far, by step: "coreset", "seeding" and "em".
+    """What a fit has cost so far.
 
     Attributes
     ----------
     seconds : dict of float
+        By step: "coreset", "seeding" and "em".
     n_evaluations : dict of int
-        Distances computed; those of an attempt's EM are added when it has ended.
+        Distances computed, likewise; those of an attempt's EM are added when it has ended.
+    elapsed : float
+        Seconds since the fit began, without those between an interruption and its end.
     """
 
     seconds: dict[str, float]
     n_evaluations: dict[str, int]
+    elapsed: float
 
 
 @dataclass(frozen=True)

@@ -98,7 +98,7 @@ def _checkpoint(file: str, as_json: bool) -> None:
     header = read_header(file)
     snapshot, parameters = header["snapshot"], header["parameters"]
     settings, over = snapshot["settings"], snapshot["fit"]["converged"]
-    seconds = sum(snapshot["seconds"].values())
+    seconds = snapshot["elapsed"]
     result = {
         "kind": "checkpoint",
         "n_samples": header["n_samples"],

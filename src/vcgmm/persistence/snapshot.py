@@ -81,6 +81,7 @@ def encode_snapshot(snapshot: Snapshot) -> tuple[dict[str, Any], dict[str, np.nd
         "variance_floor": encode_scalar("variance_floor", problem.variance_floor),
         "seconds": {step: encode_scalar(step, value) for step, value in snapshot.costs.seconds.items()},
         "n_evaluations": {step: encode_scalar(step, n) for step, n in snapshot.costs.n_evaluations.items()},
+        "elapsed": encode_scalar("elapsed", snapshot.costs.elapsed),
         "attempt": snapshot.attempt,
         "variance": encode_scalar("variance", snapshot.variance),
         "fit": _encode_fit(fit),
@@ -103,6 +104,7 @@ def decode_snapshot(header: Mapping[str, Any], tensors: Mapping[str, np.ndarray]
     costs = Costs(
         {step: decode_number(header["seconds"][step], float) for step in STEPS},
         {step: int(decode_number(header["n_evaluations"][step], int)) for step in STEPS},
+        decode_number(header["elapsed"], float),
     )
     best = header["best"]
     return Snapshot(
