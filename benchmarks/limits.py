@@ -6,7 +6,7 @@
 Every repeat is measured between two measurements of its limit, on the same threads; the share is the median over
 repeats.  Kernels are compiled before the clock starts.  Rates of products count 2 D operations for each distance
 evaluated, everything around them included: an EM iteration is all of sorting, linking, gathering, products,
-selection, responsibilities and M-step, the mean over 12 iterations, of which 7 link the clusters anew.
+selection, responsibilities and M-step, the mean over the first 12 iterations of a fit, its set-up included.
 """
 
 from __future__ import annotations

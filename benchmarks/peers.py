@@ -15,15 +15,10 @@ from __future__ import annotations
 
 import argparse
 import csv
-import os
 import platform
 import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
-
-# OpenMP threads that wait should go to sleep: spinning ones of an idle peer would slow down whoever runs.
-os.environ.setdefault("GOMP_SPINCOUNT", "1000")
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 import numpy as np
 from bench_process import BenchProcess

@@ -104,8 +104,9 @@ class VCGMM(DensityMixin, BaseEstimator):
     max_iter : int, default=200
         Most EM iterations.
     relaxation : float in (0, 2), default=1.8
-        How far an M-step moves the means, as a multiple of the way to the weighted means of Eq. (6).  Above 1
-        EM needs fewer iterations; the bound rises all the same.  1: plain EM, as in the paper.
+        How far an M-step moves the means at most, as a multiple of the way to the weighted means of Eq. (6).
+        Above 1 EM needs fewer iterations where clusters overlap; the bound rises all the same.  1: plain EM, as
+        in the paper.
     n_init : int, default=1
         Fits from different seeds on one coreset, of which the best lower bound is kept.  One where the means are
         given.

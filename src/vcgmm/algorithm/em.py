@@ -12,7 +12,7 @@ import numpy as np
 from ..progress import Callback, Iteration, Progress
 from .bound import lower_bound
 from .estep import Search
-from .mstep import initial_variance, m_step
+from .mstep import initial_variance, m_step, next_step
 
 
 @dataclass
@@ -32,6 +32,10 @@ class Fit:
         A callback asked to stop.
     n_evaluations : int
         Distances computed in E-steps, warm-up included.
+    step : float
+        Length of the last M-step, as a multiple of the way to the weighted means.
+    moves : (C, D) float64 or None
+        That way.
     """
 
     means: np.ndarray
@@ -41,6 +45,8 @@ class Fit:
     converged: bool = False
     stopped: bool = False
     n_evaluations: int = 0
+    step: float = 1.0
+    moves: np.ndarray | None = None
 
 
 #: Told after every iteration where EM is, and the means and variance that the next E-step will use.
@@ -82,8 +88,8 @@ def variational_em(
         Converged when the bound's relative change falls below it.
     max_iter : int
     relaxation : float
-        How far each M-step goes, as a multiple of the way to the weighted means; where the last one ends is
-        always the weighted means themselves.
+        How far each M-step goes at most, as a multiple of the way to the weighted means; where the last one ends
+        is always the weighted means themselves.
     variance_floor : float
     log_scale : float
         Of the local coordinates, so that the bound is told in data coordinates.
@@ -112,7 +118,10 @@ def variational_em(
         fit.bounds.append(lower_bound(statistics, log_scale))
 
         fit.means, fit.variance = m_step(statistics, variance_floor, search.scatter)
-        means, variance = m_step(statistics, variance_floor, search.scatter, relaxation)
+        ways = fit.means - statistics.means
+        fit.step = next_step(fit.step, fit.moves, ways, statistics.masses, relaxation)
+        fit.moves = ways
+        means, variance = m_step(statistics, variance_floor, search.scatter, fit.step)
         fit.masses = statistics.masses
 
         change = relative_change(fit.bounds)  # in units of the weights, where nothing overflows

@@ -57,7 +57,7 @@ def m_step(
     With v = shift / R the way to the weighted means, mu_new = mu + r v and D (sum gamma) sigma^2_new = scatter
     - (2 r - r^2) sum_c R_c ||v_c||^2.  For r = 1 that is Eq. (6) without a second pass over the points.  The
     scatter is quadratic in the means, so every r between 0 and 2 lowers it and the bound rises; r > 1 runs ahead
-    of the weighted means, which saves iterations.  A cluster without weight keeps its place.
+    of the weighted means, which mostly saves iterations (`next_step`).  A cluster without weight keeps its place.
 
     Parameters
     ----------
@@ -82,6 +82,38 @@ def m_step(
     if remaining < CANCELLED * statistics.scatter:
         remaining = scatter(statistics, means)
     return means, max(remaining / (moves.shape[1] * statistics.total_weight), variance_floor)
+
+
+def next_step(
+    step: float, before: np.ndarray | None, moves: np.ndarray, masses: np.ndarray, longest: float
+) -> float:
+    """How far to go this time, as a multiple of the way to the weighted means.
+
+    Where EM converges slowly, moves point the same way again and again, and long steps save iterations.  Where
+    clusters hardly overlap, a plain step is the right one and a longer one comes back.  After steps of length r
+    the ways to go change by a factor q = 1 - r (1 - lambda), lambda being the rate at which plain EM converges; it
+    is measured as the regression of this way on the last, and r / (1 - q) = 1 / (1 - lambda) meets the optimum.
+
+    Parameters
+    ----------
+    step : float
+        Length of the last step.
+    before : (C, D) float64 or None
+        The last ways to the weighted means; None at first.
+    moves : (C, D) float64
+        The ways now.
+    masses : (C,) float64
+    longest : float
+        No step is longer.
+
+    """
+    if before is None or longest <= 1.0:
+        return longest
+    square = float(np.dot(masses, np.einsum("cd,cd->c", before, before)))
+    if square <= 0.0:
+        return longest
+    q = float(np.dot(masses, np.einsum("cd,cd->c", before, moves))) / square
+    return min(longest, step / (1.0 - q)) if q < 1.0 else longest
 
 
 def initial_variance(error: float, total_weight: float, n_features: int, variance_floor: float) -> float:

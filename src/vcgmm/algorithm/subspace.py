@@ -40,7 +40,7 @@ MOST_ITERATIONS = 10
 
 @dataclass(frozen=True)
 class SearchSettings:
-    """What the EM iterations in the subspace need to know; names as in the estimator."""
+    """What the EM iterations in the subspace need to know; names as in the estimator, clipped to `n_clusters`."""
 
     truncation: int
     n_neighbors: int
@@ -82,9 +82,10 @@ def start_in_subspace(
         return two_level(points, weights, n_clusters, rng, workers, advance)
     projected = project(points, directions, workers)
     start = two_level(projected, weights, n_clusters, rng, workers, advance)
+    floor = float(np.finfo(points.dtype).tiny)
     search = BlockedSearch(
         projected, weights, start.labels, n_clusters, settings.truncation, settings.n_neighbors,
-        settings.n_candidates, 0, int(rng.integers(1 << 62)), start.error, 0.0, workers,
+        settings.n_candidates, 0, int(rng.integers(1 << 62)), start.error, floor, workers,
     )  # fmt: skip
     fit = variational_em(
         search,
@@ -95,7 +96,7 @@ def start_in_subspace(
         tol=settings.tol,
         max_iter=min(settings.max_iter, MOST_ITERATIONS),
         relaxation=settings.relaxation,
-        variance_floor=float(np.finfo(points.dtype).tiny),
+        variance_floor=floor,
         log_scale=0.0,
         weight_unit=1.0,
         callbacks=(),
@@ -107,7 +108,7 @@ def start_in_subspace(
 
 
 def leading_directions(points: np.ndarray, weights: np.ndarray, rng: np.random.Generator) -> np.ndarray | None:
-    """Orthonormal directions (D, d) of largest variance about the origin; None where a projection does not pay.
+    """Orthonormal directions (D, d) of largest weighted variance; None where a projection does not pay.
 
     By subspace iteration on a sample (Halko et al. 2011).
     """
@@ -117,8 +118,12 @@ def leading_directions(points: np.ndarray, weights: np.ndarray, rng: np.random.G
     if not choices or n < 2 * choices[-1]:
         return None
     picks = ((np.arange(n) + rng.random(n)) * (len(points) / n)).astype(np.int64)
-    sample = points[picks] * np.sqrt(weights[picks] / weights[picks].mean())[:, None].astype(points.dtype)
-    sample -= sample.mean(axis=0)
+    picks = np.minimum(picks, len(points) - 1)
+    shares = weights[picks] / weights[picks].sum()
+    sample = points[picks] - (shares @ points[picks]).astype(points.dtype)
+    if not (sample != 0).any():
+        return None
+    sample *= np.sqrt(n * shares)[:, None].astype(points.dtype)
     wanted = min(choices[-1] + SPARE, n_features)
     basis = sample.T @ (sample @ rng.standard_normal((n_features, wanted)).astype(points.dtype))
     basis = np.linalg.qr(sample.T @ (sample @ np.linalg.qr(basis)[0]))[0]
@@ -157,7 +162,8 @@ def lift(
 ) -> Start:
     """A start in all dimensions from labels: the weighted mean of every cluster's points.
 
-    A cluster without points is put on one of those that lie farthest from their mean.
+    A cluster without points is put on one of those that lie farthest from their mean, none on two equal ones, and
+    none on the last of another cluster.
     """
     order, start = sort_by_cluster(labels, n_clusters)
     means = np.empty((n_clusters, points.shape[1]))
@@ -169,8 +175,16 @@ def lift(
     workers.run(work, n_clusters)
     empty = np.flatnonzero(np.diff(start) == 0)
     if len(empty):
-        farthest = np.argsort(-(weights * distances), kind="stable")[: len(empty)]
-        means[empty] = points[farthest]
-        labels[farthest] = empty
-        distances[farthest] = 0
+        sizes = np.diff(start)
+        taken: set[bytes] = set()
+        farthest = iter(np.argsort(-(weights * distances), kind="stable"))
+        for cluster in empty:
+            for row in farthest:
+                if sizes[labels[row]] > 1 and points[row].tobytes() not in taken:
+                    break
+            else:
+                break  # no other point is left to stand on
+            taken.add(points[row].tobytes())
+            sizes[labels[row]] -= 1
+            means[cluster], labels[row], distances[row] = points[row], cluster, 0
     return Start(means, labels, float(np.dot(weights, distances)), n_evaluations + len(points))

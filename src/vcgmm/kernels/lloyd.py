@@ -18,7 +18,7 @@ def lay_in_blocks(n: int, rows: np.ndarray, blocks: np.ndarray) -> None:
     """Blocks of LANES rows each, transposed: blocks[b, :, j] = rows[b * LANES + j], and 0 beyond row n - 1."""
     for block in range(blocks.shape[0]):
         low = block * LANES
-        transpose_rows(min(LANES, n - low), rows[low : low + LANES], blocks[block])
+        transpose_rows(max(0, min(LANES, n - low)), rows[low : low + LANES], blocks[block])
 
 
 @kernel
