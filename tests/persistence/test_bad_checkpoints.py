@@ -214,6 +214,9 @@ FORGED: dict[str, tuple[Change, str]] = {
         lambda header, _: header["snapshot"].update(variance=None), "the variance is not known"
     ),
     "no variance of the fit": (edit("snapshot.fit", "variance", 0.0), "an attempt has no variance"),
+    "no step": (edit("snapshot.fit", "step", 0.0), "a step is not positive"),
+    "no moves": (edit("tensors", "fit.moves", None), "the last moves are not known"),
+    "infinite moves": (edit("tensors", "fit.moves", put((0, 0), np.nan)), "the last moves are not known"),
     "no smallest variance": (edit("snapshot", "variance_floor", 0.0), "smallest variance is not positive"),
     "weights of nothing": (edit("snapshot", "weight_unit", 0.0), "unit of weights is not positive"),
     "a frame of nothing": (edit("snapshot.frame", "scale", 0.0), "not what vcgmm wrote"),

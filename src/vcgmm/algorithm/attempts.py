@@ -75,7 +75,8 @@ class Attempts:
                 now, search = self._seed(attempt, *best)
             if attempt == n_init - 1:
                 del self.points  # the search keeps its own order of them: one copy is enough
-            ended = Attempt(self._improve(now, search), search.neighbors)
+            # Where it went last matters no more, and is as large as the means.
+            ended = Attempt(replace(self._improve(now, search), moves=None), search.neighbors)
             best = [max([*best, ended], key=lambda one: one.fit.bounds[-1])]
             if ended.fit.stopped:
                 break

@@ -41,6 +41,7 @@ ARRAYS = {
 #: … of some …
 OPTIONAL = {
     "settings.init": Array("float64", ("components", "features")),
+    "fit.moves": Array("float64", ("components", "features")),
     **{f"best.{name}": array for name, array in _FIT.items()},
     "best.bounds": Array("float64", ("iterations of the best attempt",)),
     "best.neighbors": Array("int32", ("components", "neighbors")),
@@ -152,11 +153,12 @@ def _fit_tensors(part: str, fit: Fit) -> dict[str, np.ndarray]:
         f"{part}.means": fit.means,
         f"{part}.masses": fit.masses,
         f"{part}.bounds": np.array(fit.bounds, np.float64),
+        **({} if fit.moves is None else {f"{part}.moves": fit.moves}),
     }
 
 
 def _encode_fit(fit: Fit) -> dict[str, Any]:
-    numbers = ("variance", "converged", "stopped", "n_evaluations")
+    numbers = ("variance", "converged", "stopped", "n_evaluations", "step")
     return {name: encode_scalar(name, getattr(fit, name)) for name in numbers}
 
 
@@ -169,6 +171,8 @@ def _decode_fit(part: str, values: Mapping[str, Any], tensors: Mapping[str, np.n
         bool(decode_number(values["converged"], bool)),
         bool(decode_number(values["stopped"], bool)),
         int(decode_number(values["n_evaluations"], int)),
+        decode_number(values["step"], float),
+        tensors.get(f"{part}.moves"),
     )
 
 

@@ -79,6 +79,10 @@ def _fit(fit: Fit, running: bool, max_iter: int) -> Checks:
     begun = len(fit.bounds) > 0
     yield "an attempt ended before it began", begun or running
     yield "an attempt has no variance", 0 < fit.variance < math.inf or not begun
+    yield "a step is not positive", 0 < fit.step < math.inf
+    if running:
+        known = fit.moves is not None and _finite(fit.moves)
+        yield "the last moves are not known", known or not begun
 
 
 def _search(snapshot: Snapshot) -> Checks:
