@@ -16,14 +16,24 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from .algorithm.pipeline import Result, Settings, run
+from .algorithm.pipeline import Result, resume, run
+from .algorithm.settings import Settings
 from .building_blocks import draw_seed, weighted_sum
 from .data import ArrayRows
 from .evaluation import Evaluator
 from .interop import faiss_index, gaussian_mixture
 from .parallel import Workers
-from .persistence import load_model, save_model, training_facts
-from .progress import History, check_callbacks, make_progress
+from .persistence import (
+    Checkpoint,
+    Checkpointing,
+    check_checkpoint,
+    load_checkpoint,
+    load_model,
+    make_origin,
+    save_model,
+    training_facts,
+)
+from .progress import History, Progress, check_callbacks, make_progress
 from .validation import (
     check_centers,
     check_choice,
@@ -35,6 +45,7 @@ from .validation import (
     check_relaxation,
     check_rows,
     check_threads,
+    check_verbosity,
     check_weights,
 )
 
@@ -114,6 +125,13 @@ class VCGMM(DensityMixin, BaseEstimator):
         1: a progress line per step on stderr; 2 or more: also a line per EM iteration.
     callbacks : callable, sequence of callables or None, default=None
         Each is called with an `Iteration` after every EM iteration, and stops the fit by returning True.
+    checkpoint : path-like or None, default=None
+        A file to which a fit writes where it is, from its first iteration to its last, for `VCGMM.resume`; a
+        checkpoint of before is replaced.  It holds the coreset, which is a sample of the data, and stays when the
+        fit has ended: remove it when you have saved the model.
+    checkpoint_every : float, default=60.0
+        Seconds between two checkpoints; 0: one after every iteration.  Longer where writing one takes long: it
+        takes no more than a tenth of the time.
 
     Attributes
     ----------
@@ -189,6 +207,8 @@ class VCGMM(DensityMixin, BaseEstimator):
         dtype: Any = None,
         verbose: int = 0,
         callbacks: Any = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: float = 60.0,
     ) -> None:
         self.n_components = n_components
         self.coreset_size = coreset_size
@@ -213,6 +233,8 @@ class VCGMM(DensityMixin, BaseEstimator):
         self.dtype = dtype
         self.verbose = verbose
         self.callbacks = callbacks
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
 
     # ------------------------------------------------------------------------------------------------ fitting
 
@@ -251,31 +273,30 @@ class VCGMM(DensityMixin, BaseEstimator):
         rows = check_rows(self, X, reset=True)
         weights = check_weights(sample_weight, rows.n_samples)
         settings = self._settings(rows)
-        check_integer("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, 0)
+        check_verbosity(self.verbose)
         check_flag("warm_start", self.warm_start)
         check_flag("compute_labels", self.compute_labels)
         history = History()
+        keep = self._checkpointing(rows, history)
         with (
             Workers(check_threads(self.n_threads)) as workers,
             make_progress(self.verbose, settings.tol) as progress,
         ):
-            result = run(rows, weights, settings, (*callbacks, history), progress, workers)
-            self._take_over(result)
-            self.history_ = history.of(result.bounds)
-            self._training = training_facts(rows.n_samples, rows.dtype, len(result.coreset))
+            result = run(rows, weights, settings, (*callbacks, history), progress, workers, keep)
+            self._take_over(result, history, rows.n_samples, rows.dtype)
             if self.compute_labels:
-                progress.start("labels", rows.n_samples)
-                evaluator = Evaluator(self.means_, self._frame, workers, progress.advance)
-                self.labels_, distances = evaluator.nearest(rows)
-                self.inertia_ = weighted_sum(distances, weights)
-                progress.finish()
-        if not self.converged_ and not result.stopped:
-            warnings.warn(
-                f"The fit ended after max_iter={settings.max_iter} iterations before the lower bound changed by "
-                f"less than tol={settings.tol:g} (relative). Raise max_iter or tol.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
+                self._label(rows, weights, workers, progress)
+        self._warn_of_the_end(result, stacklevel=4)
+
+    def _checkpointing(self, rows: ArrayRows, history: History) -> Checkpointing | None:
+        """What writes checkpoints; None where none are asked for."""
+        every = check_number("checkpoint_every", self.checkpoint_every, 0.0)
+        if self.checkpoint is None:
+            return None
+        path = check_checkpoint(self.checkpoint, rows.dtype)
+        names = getattr(self, "feature_names_in_", None)
+        origin = make_origin(self.get_params(deep=False), rows.n_samples, names)
+        return Checkpointing(path, every, origin, history)
 
     def _settings(self, rows: ArrayRows) -> Settings:
         """Check all parameters, and clip sizes that are larger than the problem: they mean "all"."""
@@ -338,8 +359,8 @@ class VCGMM(DensityMixin, BaseEstimator):
             dtype=check_float_type(self.dtype, rows.dtype),
         )
 
-    def _take_over(self, result: Result) -> None:
-        """Turn a finished fit into attributes."""
+    def _take_over(self, result: Result, history: History, n_samples: int, dtype: np.dtype[Any]) -> None:
+        """Turn a finished fit to `n_samples` rows of a type into attributes."""
         self.means_ = result.means
         self.variance_ = result.variance
         self.weights_ = np.full(len(result.means), 1.0 / len(result.means))
@@ -353,9 +374,29 @@ class VCGMM(DensityMixin, BaseEstimator):
         self.neighbors_ = result.neighbors
         self.timings_ = result.timings
         self.n_distance_evaluations_ = result.n_evaluations
+        self.history_ = history.of(result.bounds)
         self._frame = result.frame
+        self._training = training_facts(n_samples, dtype, len(result.coreset))
         for name in ("labels_", "inertia_"):
             self.__dict__.pop(name, None)
+
+    def _label(self, rows: ArrayRows, weights: np.ndarray | None, workers: Workers, progress: Progress) -> None:
+        """Nearest mean of every row, and the error."""
+        progress.start("labels", rows.n_samples)
+        evaluator = Evaluator(self.means_, self._frame, workers, progress.advance)
+        self.labels_, distances = evaluator.nearest(rows)
+        self.inertia_ = weighted_sum(distances, weights)
+        progress.finish()
+
+    def _warn_of_the_end(self, result: Result, stacklevel: int) -> None:
+        """Say so where a fit ended for want of iterations."""
+        if not result.converged and not result.stopped:
+            warnings.warn(
+                f"The fit ended after max_iter={self.max_iter} iterations before the lower bound changed by less "
+                f"than tol={self.tol:g} (relative). Raise max_iter or tol.",
+                ConvergenceWarning,
+                stacklevel=stacklevel,
+            )
 
     @property
     def cluster_centers_(self) -> np.ndarray:
@@ -545,6 +586,90 @@ class VCGMM(DensityMixin, BaseEstimator):
         """
         model: Self = load_model(cls, path)
         return model
+
+    @classmethod
+    def resume(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        callbacks: Any = None,
+        verbose: int = 0,
+        n_threads: int | None = None,
+    ) -> Self:
+        """Go on with a fit from its last checkpoint, to the same result, bit by bit, that it would have had.
+
+        The data are not needed: the coreset is in the file.  Only the times in `timings_` and `history_` differ.
+        A fit that a callback stopped goes on as if it had not been; of one that has ended the model is returned.
+        Further checkpoints are written to the same file.
+
+        Parameters
+        ----------
+        path : path-like
+            What was given as `checkpoint`.
+        callbacks, verbose, n_threads : as for a fit
+            A fit goes on with all other parameters as they were.
+
+        Returns
+        -------
+        VCGMM
+            Fitted.  Where `compute_labels` was asked for and the coreset is not all of the data, `labels_` and
+            `inertia_` are missing, and a warning says so.
+
+        Raises
+        ------
+        ValueError
+            If the file holds something else, comes from another version, or has been changed or cut off.
+
+        Examples
+        --------
+        >>> import numpy as np, tempfile, pathlib
+        >>> from vcgmm import VCGMM
+        >>> X = np.random.default_rng(0).normal(size=(1000, 2))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder) / "run.ckpt"
+        ...     stopped = VCGMM(5, random_state=0, checkpoint=path, callbacks=lambda _: True).fit(X)
+        ...     model = VCGMM.resume(path)
+        >>> stopped.n_iter_, bool((model.means_ == VCGMM(5, random_state=0).fit(X).means_).all())
+        (1, True)
+        """
+        saved = load_checkpoint(path, list(cls().get_params(deep=False)))
+        given = {"callbacks": callbacks, "verbose": verbose, "n_threads": n_threads, "checkpoint": path}
+        model = cls(**{**saved.parameters, **given})
+        model._go_on(saved, path)
+        return model
+
+    def _go_on(self, saved: Checkpoint, path: str | os.PathLike[str]) -> None:
+        """Fit from a checkpoint on."""
+        problem = saved.snapshot.problem
+        rows = ArrayRows(problem.coreset.points)
+        self.n_features_in_ = rows.n_features
+        if saved.feature_names is not None:
+            self.feature_names_in_ = np.array(saved.feature_names, object)
+        callbacks = check_callbacks(self.callbacks)
+        check_verbosity(self.verbose)
+        history = History()
+        for facts in saved.history:
+            history(facts)
+        every = check_number("checkpoint_every", self.checkpoint_every, 0.0)
+        origin = make_origin(self.get_params(deep=False), saved.n_samples, saved.feature_names)
+        keep = Checkpointing(path, every, origin, history)
+        with (
+            Workers(check_threads(self.n_threads)) as workers,
+            make_progress(self.verbose, problem.settings.tol) as progress,
+        ):
+            result = resume(saved.snapshot, (*callbacks, history), progress, workers, keep)
+            self._take_over(result, history, saved.n_samples, rows.dtype)
+            if self.compute_labels and rows.n_samples == saved.n_samples:
+                self._label(rows, result.coreset.weights, workers, progress)
+            elif self.compute_labels:
+                warnings.warn(
+                    f"compute_labels=True, but a checkpoint holds the coreset only, {rows.n_samples:,} of "
+                    f"{saved.n_samples:,} rows: the model has no labels_ and inertia_. Use predict and "
+                    f"quantization_error.",
+                    UserWarning,
+                    stacklevel=3,
+                )
+        self._warn_of_the_end(result, stacklevel=4)
 
     def to_sklearn(self) -> GaussianMixture:
         """The same mixture as scikit-learn's GaussianMixture with spherical covariances, ready to predict.

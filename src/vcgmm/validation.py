@@ -62,6 +62,11 @@ def check_threads(n_threads: object) -> int | None:
     return None if n_threads is None else check_integer("n_threads", n_threads, 1)
 
 
+def check_verbosity(verbose: object) -> int:
+    """An int of at least 0; False and True are 0 and 1."""
+    return check_integer("verbose", int(verbose) if isinstance(verbose, bool) else verbose, 0)
+
+
 def check_float_type(dtype: object, given: np.dtype[Any]) -> np.dtype[Any]:
     """Type to compute in: what is asked for, else float64 for float64 data and float32 for all other."""
     if dtype is None:

@@ -132,7 +132,7 @@ def test_info_of_a_model(runner: CliRunner, folder: Path, fitted: VCGMM) -> None
         "coreset_",
         "n_samples       2,000",
         "dtype           float32",
-        "coreset_size     800",
+        "coreset_size      800",
         f"vcgmm {vcgmm.__version__}",
         "format version 1",
         "change=inf",

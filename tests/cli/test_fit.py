@@ -118,8 +118,8 @@ OPTIONS: dict[str, tuple[list[str], Any]] = {
     "n_threads": (["--threads", "1"], 1),
     "dtype": (["--dtype", "float64"], "float64"),
 }
-#: Those that have a meaning of their own here: tested above and below.
-OTHERS = {"verbose", "warm_start", "callbacks"}
+#: Those that have a meaning of their own here: tested above and below, checkpoints in test_resume.py.
+OTHERS = {"verbose", "warm_start", "callbacks", "checkpoint", "checkpoint_every"}
 
 
 def test_every_option_of_the_estimator_is_offered() -> None:

@@ -34,6 +34,15 @@ def test_the_old_file_stays_when_writing_fails(tmp_path: Path, error: type[BaseE
     assert [file.name for file in tmp_path.iterdir()] == ["result.csv"]
 
 
+def test_what_was_left_under_a_name_of_its_own_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / ".result.writing.csv").write_text("left by a process that was killed")
+    with replacing(tmp_path / "result.csv", "writing") as temporary:
+        assert temporary.read_text() == ""
+        temporary.write_text("new")
+    assert [file.name for file in tmp_path.iterdir()] == ["result.csv"]
+    assert (tmp_path / "result.csv").read_text() == "new"
+
+
 def test_a_link_stays_a_link(tmp_path: Path) -> None:
     path, link = tmp_path / "real.txt", tmp_path / "link.txt"
     path.write_text("old")

@@ -6,6 +6,7 @@ import numpy as np
 
 from vcgmm import VCGMM
 from vcgmm.progress import History, Iteration
+from vcgmm.progress.history import as_columns, from_columns
 
 
 def facts(iteration: int, bound: float, active: int | None = None) -> Iteration:
@@ -53,3 +54,13 @@ def test_a_fit_keeps_the_history_of_its_best_try() -> None:
     assert (np.diff(history["seconds"]) > 0).all()
     first = next(i for i, one in enumerate(told) if one.bound == history["bound"][0])
     assert history["variance"].tolist() == [one.variance for one in told[first : first + model.n_iter_]]
+
+
+def test_iterations_come_back_from_their_columns() -> None:
+    history = History()
+    for told in ([facts(1, -2.0, active=7), facts(2, -1.0, active=6)], [facts(1, math.nan), facts(2, -1.0)], []):
+        for one in told:
+            history(one)
+        again = from_columns(as_columns(told))
+        assert list(map(repr, again)) == list(map(repr, told))
+    assert [one.iteration for one in history.told()] == [1, 2, 1, 2]

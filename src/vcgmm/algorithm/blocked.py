@@ -9,7 +9,7 @@ from ..kernels.selection import key_indices, key_type
 from ..kernels.sorting import take_rows
 from ..parallel import Workers
 from .cells import Neighbourhoods, cut_into_tasks, sort_by_cluster
-from .estep import Quanta, scatter_of
+from .estep import Quanta, State, scatter_of
 from .mstep import Statistics, initial_variance
 
 #: Points are put physically in order once this share of them has left its place.
@@ -100,6 +100,24 @@ class BlockedSearch:
     def scatter(self, statistics: Statistics, means: np.ndarray) -> float:
         """Scatter of the last E-step's responsibilities about other means."""
         return scatter_of(self.points, self.weights, self.winners, statistics, means, self.workers)
+
+    def state(self) -> State:
+        """All that the next E-step depends on; winners are in the order in which the points lie."""
+        return {
+            "rows": self._rows,
+            "winners": self.winners,
+            "misplaced": self._misplaced,
+            "start_error": self.start_error,
+            **self.neighbourhoods.state(),
+        }
+
+    def restore(self, state: State) -> None:
+        """Go on from a state; the points must still lie as they were given."""
+        self._put_in_order(state["rows"])
+        self.winners = state["winners"]
+        self._misplaced = state["misplaced"]
+        self.start_error = state["start_error"]
+        self.neighbourhoods.restore(state)
 
     def _search(self, means: np.ndarray, precision: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
         n_clusters, n_features = means.shape

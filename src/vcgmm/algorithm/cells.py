@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -84,9 +85,9 @@ class Neighbourhoods:
         workers: Workers,
     ) -> None:
         width = min(n_clusters, n_candidates + n_explore)
-        self.neighbors = np.empty((n_clusters, n_neighbors), np.int32)
+        self.neighbors = np.zeros((n_clusters, n_neighbors), np.int32)
         self.nearest = np.full((n_clusters, n_candidates), -1, np.int32)
-        self.candidates = np.empty((n_clusters, width), np.int32)
+        self.candidates = np.zeros((n_clusters, width), np.int32)
         self.n_explore = n_explore
         self.seed = seed
         self.workers = workers
@@ -104,6 +105,20 @@ class Neighbourhoods:
             self._join(rng)
         self.n_updates += 1
         return n_evaluations
+
+    def state(self) -> dict[str, Any]:
+        """All that the next update depends on, as `Search.state` has it."""
+        return {
+            "neighbors": self.neighbors,
+            "nearest": self.nearest,
+            "candidates": self.candidates,
+            "n_updates": self.n_updates,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from a state."""
+        self.neighbors, self.nearest = state["neighbors"], state["nearest"]
+        self.candidates, self.n_updates = state["candidates"], state["n_updates"]
 
     def _link(self, means: np.ndarray, rng: np.random.Generator) -> int:
         n_clusters = len(means)

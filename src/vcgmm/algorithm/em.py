@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -26,7 +26,7 @@ class Fit:
     masses : (C,) float64
         Weight of every cluster in the last M-step.
     bounds : list of float
-        F after each E-step, with the parameters it used.
+        F after each E-step, with the parameters it used, in units of the weights.
     converged : bool
     stopped : bool
         A callback asked to stop.
@@ -49,6 +49,10 @@ class Fit:
     moves: np.ndarray | None = None
 
 
+#: Told after every iteration where EM is, and the means and variance that the next E-step will use.
+Keep = Callable[[Fit, np.ndarray, float], None]
+
+
 def variational_em(
     search: Search,
     means: np.ndarray,
@@ -65,6 +69,8 @@ def variational_em(
     callbacks: Sequence[Callback],
     progress: Progress,
     begun: float,
+    fit: Fit | None = None,
+    keep: Keep | None = None,
 ) -> Fit:
     """Iterate E- and M-steps until the bound converges.
 
@@ -72,8 +78,9 @@ def variational_em(
     ----------
     search : Search
     means : (C, D) float64
+        What the first E-step uses.
     variance : float or None
-        None: estimated from the first winners.
+        Likewise; None: estimated from the first winners.
     total_weight : float
     n_warmup : int
         E-steps before the first one that counts.
@@ -92,21 +99,23 @@ def variational_em(
     progress : Progress
     begun : float
         `time.perf_counter()` at the start of the fit.
+    fit : Fit, optional
+        Where to go on from, changed in place; `means`, `variance` and the search are then those that were kept.
+    keep : Keep, optional
     """
-    fit = Fit(means, math.nan, np.zeros(len(means)))
-    bounds: list[float] = []
+    if fit is None:
+        fit = Fit(means, math.nan, np.zeros(len(means)))
     given = variance
-    for _ in range(n_warmup):
+    for _ in range(n_warmup if not fit.bounds else 0):
         error, n_evaluations = search.warm_up(means)
         fit.n_evaluations += n_evaluations
         if given is None:
             variance = initial_variance(error, total_weight, means.shape[1], variance_floor)
 
-    for iteration in range(1, max_iter + 1):
+    while len(fit.bounds) < max_iter and not (fit.converged or fit.stopped):
         statistics = search.e_step(means, variance)
         fit.n_evaluations += statistics.n_evaluations
-        bounds.append(lower_bound(statistics, log_scale))
-        fit.bounds.append(weight_unit * bounds[-1])
+        fit.bounds.append(lower_bound(statistics, log_scale))
 
         fit.means, fit.variance = m_step(statistics, variance_floor, search.scatter)
         ways = fit.means - statistics.means
@@ -115,16 +124,17 @@ def variational_em(
         means, variance = m_step(statistics, variance_floor, search.scatter, fit.step)
         fit.masses = statistics.masses
 
-        change = relative_change(bounds)  # in local units of weight, where nothing overflows
+        change = relative_change(fit.bounds)  # in units of the weights, where nothing overflows
         fit.converged = change < tol
         used_variance = statistics.variance / math.exp(2 * log_scale)
         n_active = int(np.count_nonzero(fit.masses))
-        facts = Iteration(iteration, fit.bounds[-1], change, used_variance, time.perf_counter() - begun, n_active)
+        bound, seconds = weight_unit * fit.bounds[-1], time.perf_counter() - begun
+        facts = Iteration(len(fit.bounds), bound, change, used_variance, seconds, n_active)
         progress.iteration(facts)
         answers = [callback(facts) for callback in callbacks]  # every one of them is called
         fit.stopped = any(answers)
-        if fit.converged or fit.stopped:
-            break
+        if keep is not None:
+            keep(fit, means, variance)
     return fit
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from ..kernels.moments import absolute_sum
 from ..kernels.scatter import scatter_about
 from ..parallel import Workers
 from .mstep import Statistics
+
+#: What a search has learnt, by name: arrays, and numbers as Python has them.
+State = dict[str, Any]
 
 
 class Search(Protocol):
@@ -37,6 +40,17 @@ class Search(Protocol):
 
     def scatter(self, statistics: Statistics, means: np.ndarray) -> float:
         """sum_n sum_c gamma s_c ||y - mu_c||^2 about other means (C, D), with an E-step's responsibilities."""
+        ...
+
+    def state(self) -> State:
+        """All that the next E-step depends on beside points, settings and seed.
+
+        The arrays are the search's own, not copies: the next E-step may change them.
+        """
+        ...
+
+    def restore(self, state: State) -> None:
+        """Go on from a state of a search over the same points, settings and seed; its arrays are taken over."""
         ...
 
 

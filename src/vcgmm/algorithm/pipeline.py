@@ -6,54 +6,21 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from ..data import ArrayRows
 from ..parallel import Workers
 from ..progress import Callback, Progress
-from .blocked import BlockedSearch
+from .attempts import CORESET, Attempts
 from .coreset import Coreset, all_rows, count_distinct, lightweight_coreset
-from .em import Fit, variational_em
-from .estep import Search
 from .frame import Frame, Moments, moments
-from .nearest import k_nearest
-from .pointwise import PointwiseSearch
 from .random import generator
-from .seeding import Start, afkmc2, assign, kmeans_plus_plus, random_points
-from .subspace import SearchSettings, start_in_subspace
-from .two_level import two_level
-
-#: What the streams of random numbers are for.
-CORESET, SEEDING, SEARCH = range(3)
+from .settings import Settings
+from .snapshot import STEPS, Attempt, Costs, Keep, Problem, Snapshot
 
 #: The variance never falls below this, in local coordinates, however equal the points are.
 SMALLEST_VARIANCE = 1e-150
-
-
-@dataclass(frozen=True)
-class Settings:
-    """All that steers a fit, validated and clipped to the problem; names as in the estimator."""
-
-    n_components: int
-    coreset_size: int | None
-    truncation: int
-    n_neighbors: int
-    n_explore: int
-    search: str
-    n_candidates: int
-    init: str | np.ndarray
-    chain_length: int
-    n_warmup: int
-    tol: float
-    max_iter: int
-    relaxation: float
-    n_init: int
-    reg_covar: float
-    initial_variance: float | None
-    seed: int
-    dtype: np.dtype[Any]
 
 
 @dataclass
@@ -94,6 +61,7 @@ def run(
     callbacks: Sequence[Callback],
     progress: Progress,
     workers: Workers,
+    keep: Keep | None = None,
 ) -> Result:
     """Fit.
 
@@ -105,6 +73,7 @@ def run(
     callbacks : sequence of Callback
     progress : Progress
     workers : Workers
+    keep : Keep, optional
     """
     begun = time.perf_counter()
     progress.start("coreset", 2 * rows.n_samples)
@@ -113,62 +82,51 @@ def run(
     coreset = make_coreset(rows, weights, facts, settings)
     check_distinct(coreset, "n_components", settings.n_components, rows.n_samples)
     frame = facts.frame(settings.dtype)
-    points = to_local(coreset, frame, workers)
+    problem = Problem(settings, coreset, unit, frame, variance_floor(facts, frame, settings.reg_covar))
+    costs = Costs(dict.fromkeys(STEPS, 0.0), {**dict.fromkeys(STEPS, 0), "coreset": rows.n_samples}, 0.0)
+    attempts = Attempts(problem, to_local(coreset, frame, workers), costs, callbacks, progress, workers, keep)
     progress.finish()
-    timings = {"coreset": time.perf_counter() - begun, "seeding": 0.0, "em": 0.0}
-    n_evaluations = {"coreset": rows.n_samples, "seeding": 0, "em": 0}
+    costs.elapsed = costs.seconds["coreset"] = time.perf_counter() - begun
+    return in_data_coordinates(attempts.run(), problem, costs)
 
-    floor = variance_floor(facts, frame, settings.reg_covar)
-    tries: list[tuple[Fit, np.ndarray]] = []
-    for attempt in range(settings.n_init):
-        mark = time.perf_counter()
-        progress.start("seeding", settings.n_components)
-        start = seed(points, coreset.weights, frame, settings, attempt, workers, progress)
-        progress.finish()
-        timings["seeding"] += time.perf_counter() - mark
-        n_evaluations["seeding"] += start.n_evaluations
 
-        mark = time.perf_counter()
-        progress.start("em", settings.max_iter)
-        search, variance = make_search(points, coreset.weights, frame, start, settings, floor, attempt, workers)
-        if attempt == settings.n_init - 1:
-            del points  # the search keeps its own order of them: one copy is enough
-        fit = variational_em(
-            search,
-            start.means,
-            variance,
-            total_weight=float(coreset.weights.sum()),
-            n_warmup=settings.n_warmup,
-            tol=settings.tol,
-            max_iter=settings.max_iter,
-            relaxation=settings.relaxation,
-            variance_floor=floor,
-            log_scale=frame.log_scale,
-            weight_unit=unit,
-            callbacks=callbacks,
-            progress=progress,
-            begun=begun,
-        )
-        progress.finish()
-        timings["em"] += time.perf_counter() - mark
-        n_evaluations["em"] += fit.n_evaluations
-        tries = [max([*tries, (fit, search.neighbors)], key=lambda one: one[0].bounds[-1])]
-        if fit.stopped:
-            break
+def resume(
+    snapshot: Snapshot,
+    callbacks: Sequence[Callback],
+    progress: Progress,
+    workers: Workers,
+    keep: Keep | None = None,
+) -> Result:
+    """Go on with a fit to the same end, bit by bit, that it would have come to.
 
-    fit, neighbors = tries[0]
+    Parameters
+    ----------
+    snapshot : Snapshot
+        Its arrays are taken over.
+    callbacks, progress, workers, keep : as in `run`
+    """
+    problem, costs = snapshot.problem, snapshot.costs
+    attempts = Attempts(
+        problem, to_local(problem.coreset, problem.frame, workers), costs, callbacks, progress, workers, keep
+    )
+    return in_data_coordinates(attempts.run(snapshot), problem, costs)
+
+
+def in_data_coordinates(attempt: Attempt, problem: Problem, costs: Costs) -> Result:
+    """The result of a fit from the best of its attempts."""
+    fit, frame, coreset, unit = attempt.fit, problem.frame, problem.coreset, problem.weight_unit
     return Result(
         means=frame.leave(fit.means),
         variance=fit.variance / frame.scale**2,
         masses=fit.masses * unit,
-        bounds=fit.bounds,
+        bounds=[unit * bound for bound in fit.bounds],
         converged=fit.converged,
         stopped=fit.stopped,
-        neighbors=neighbors,
+        neighbors=attempt.neighbors,
         coreset=replace(coreset, weights=coreset.weights * unit),
         frame=frame,
-        timings=timings,
-        n_evaluations=n_evaluations,
+        timings=costs.seconds,
+        n_evaluations=costs.n_evaluations,
     )
 
 
@@ -219,96 +177,3 @@ def variance_floor(facts: Moments, frame: Frame, reg_covar: float) -> float:
     """Smallest variance allowed, in local coordinates: never 0, however equal the points are."""
     variance = facts.total_variance * frame.scale**2 / len(facts.mean)
     return max(reg_covar * variance, SMALLEST_VARIANCE)
-
-
-def seed(
-    points: np.ndarray,
-    weights: np.ndarray,
-    frame: Frame,
-    settings: Settings,
-    attempt: int,
-    workers: Workers,
-    progress: Progress,
-) -> Start:
-    """Initial means, and with the blocked search a near cluster of every point."""
-    rng = generator(settings.seed, SEEDING, attempt)
-    n_clusters, init = settings.n_components, settings.init
-    if isinstance(init, str) and init == "two_level":
-        if settings.search == "pointwise":
-            return two_level(points, weights, n_clusters, rng, workers, progress.advance)
-        few = SearchSettings(
-            settings.truncation,
-            settings.n_neighbors,
-            settings.n_candidates,
-            settings.tol,
-            settings.max_iter,
-            settings.relaxation,
-        )
-        return start_in_subspace(points, weights, n_clusters, few, rng, workers, progress.advance)
-    if not isinstance(init, str):
-        means, n_evaluations = frame.enter(init, np.dtype(np.float64)), 0
-        progress.advance(n_clusters)
-    else:
-        if init == "afkmc2":
-            seeds = afkmc2(points, weights, n_clusters, settings.chain_length, rng, workers, progress.advance)
-        elif init == "k-means++":
-            seeds = kmeans_plus_plus(points, weights, n_clusters, rng, workers, progress.advance)
-        else:
-            seeds = random_points(points, weights, n_clusters, rng)
-            progress.advance(n_clusters)
-        means, n_evaluations = points[seeds.indices].astype(np.float64), seeds.n_evaluations
-    if settings.search == "pointwise":  # finds its winners from a random start, as the paper does
-        return Start(means, np.empty(0, np.int32), np.nan, n_evaluations)
-    start = assign(points, weights, means, workers)
-    start.n_evaluations += n_evaluations
-    return start
-
-
-def make_search(
-    points: np.ndarray,
-    weights: np.ndarray,
-    frame: Frame,
-    start: Start,
-    settings: Settings,
-    floor: float,
-    attempt: int,
-    workers: Workers,
-) -> tuple[Search, float | None]:
-    """The search of the E-steps, and the variance it begins with (None: from its first winners)."""
-    search_seed = int(generator(settings.seed, SEARCH, attempt).integers(1 << 62))
-    variance = settings.initial_variance
-    if variance is not None:
-        variance *= frame.scale**2
-    if settings.search == "blocked":
-        return BlockedSearch(
-            points,
-            weights,
-            start.labels,
-            settings.n_components,
-            settings.truncation,
-            settings.n_neighbors,
-            settings.n_candidates,
-            settings.n_explore,
-            search_seed,
-            start.error,
-            floor,
-            workers,
-        ), variance
-    winners = neighbors = None
-    if variance is not None:  # a fit that goes on knows its winners: random ones would throw it back
-        winners = k_nearest(points, start.means, settings.truncation, workers)
-        neighbors = k_nearest(start.means, start.means, settings.n_neighbors, workers)
-        neighbors[:, 0] = np.arange(settings.n_components)
-    return PointwiseSearch(
-        points,
-        weights,
-        settings.n_components,
-        settings.truncation,
-        settings.n_neighbors,
-        settings.n_explore,
-        search_seed,
-        floor,
-        workers,
-        winners,
-        neighbors,
-    ), variance

@@ -7,7 +7,7 @@ import numpy as np
 from ..kernels.pointwise import search_points, sum_points, update_neighbors
 from ..parallel import Workers
 from .cells import sort_by_cluster
-from .estep import Quanta, scatter_of
+from .estep import Quanta, State, scatter_of
 from .mstep import Statistics, initial_variance
 from .random import distinct_clusters, generator, random_clusters
 
@@ -102,6 +102,15 @@ class PointwiseSearch:
     def scatter(self, statistics: Statistics, means: np.ndarray) -> float:
         """Scatter of the last E-step's responsibilities about other means."""
         return scatter_of(self.points, self.weights, self.winners, statistics, means, self.workers)
+
+    def state(self) -> State:
+        """All that the next E-step depends on."""
+        return {"winners": self.winners, "neighbors": self.neighbors, "n_searches": self.n_searches}
+
+    def restore(self, state: State) -> None:
+        """Go on from a state."""
+        self.winners, self.neighbors = state["winners"], state["neighbors"]
+        self.n_searches = state["n_searches"]
 
     def _search(self, means: np.ndarray) -> int:
         n_points, n_winners = self.winners.shape

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 import typer
@@ -19,9 +21,25 @@ FAILED = 1
 INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 
 NOTHING_WRITTEN = "Interrupted: nothing was written."
+NO_MODEL = "Interrupted: no model was written. Go on with: vcgmm fit --resume {} -o MODEL"
 
 #: What a user's mistake, or a missing file or package, raises; its text says what to do.
 EXPECTED = (ValueError, TypeError, OSError, ImportError, MemoryError)
+
+
+def parting(checkpoint: Path | None) -> str:
+    """What to say of an interrupted fit."""
+    return NO_MODEL.format(checkpoint) if checkpoint is not None and checkpoint.is_file() else NOTHING_WRITTEN
+
+
+@contextmanager
+def ended_early(checkpoint: Path | None) -> Iterator[None]:
+    """Say how to go on with a fit that is interrupted."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        typer.echo(parting(checkpoint), err=True)
+        raise typer.Exit(INTERRUPTED) from None
 
 
 def guarded(command: Callable[P, R]) -> Callable[P, R]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any
@@ -11,8 +12,8 @@ import typer
 
 import vcgmm
 from vcgmm import VCGMM
-from vcgmm.cli.errors import guarded
-from vcgmm.cli.inputs import Rows, in_words, read_weighted_rows
+from vcgmm.cli.errors import ended_early, guarded
+from vcgmm.cli.inputs import read_weighted_rows
 from vcgmm.cli.interrupts import GentleStop
 from vcgmm.cli.options import (
     ROWS,
@@ -28,14 +29,20 @@ from vcgmm.cli.options import (
     check_voice,
     completing,
     one_of,
+    parse_seconds,
 )
 from vcgmm.cli.outputs import check_output
 from vcgmm.cli.results import file_size, tell
+from vcgmm.cli.resuming import check_alone, check_checkpoint, remove, was_given
 from vcgmm.estimator import COVARIANCES, INITS, SEARCHES
+from vcgmm.persistence import read_header
 
 EXAMPLE = (
     "Ctrl-C once stops after the current iteration and writes what there is, marked as not converged, with exit "
     "code 0; twice stops at once, writes nothing, and exits with 130.\n\n"
+    "A fit with --checkpoint run.ckpt that was stopped or killed goes on with --resume run.ckpt, without DATA, to "
+    "the same model to the last bit. Once the model is written the checkpoint is removed, unless Ctrl-C stopped "
+    "the fit.\n\n"
     "Example: vcgmm fit vectors.npy -k 4000 --seed 0 -o model.vcgmm"
 )
 
@@ -44,7 +51,7 @@ DEFAULTS: dict[str, Any] = VCGMM().get_params()
 
 TYPES = ("auto", "float32", "float64")
 
-MODEL, SEARCH, START, STOP = "Model", "Search", "Start", "When to stop"
+MODEL, SEARCH, START, STOP, LONG = "Model", "Search", "Start", "When to stop", "Long fits"
 
 
 def _parse_size(text: str) -> str | int | float | None:
@@ -78,20 +85,21 @@ def _parse_init(text: str) -> str | np.ndarray:
 
 @guarded
 def run(
-    data: Annotated[
-        str,
-        typer.Argument(
-            metavar="DATA",
-            help=f"Rows: {ROWS}. Or a coreset from `vcgmm coreset`.",
-            show_default=False,
-        ),
-    ],
+    context: typer.Context,
     output: Annotated[
         Path,
         typer.Option(
             "--output", "-o", help="The model file to write.", show_default=False, rich_help_panel=WRITING
         ),
     ],
+    data: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="DATA",
+            help=f"Rows: {ROWS}. Or a coreset from `vcgmm coreset`.",
+            show_default=False,
+        ),
+    ] = None,
     n_components: Annotated[
         int | None,
         typer.Option(
@@ -191,6 +199,34 @@ def run(
             rich_help_panel=STOP,
         ),
     ] = DEFAULTS["relaxation"],
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write where the fit is to this file now and then, with the coreset.",
+            show_default=False,
+            rich_help_panel=LONG,
+        ),
+    ] = None,
+    checkpoint_every: Annotated[
+        float,
+        typer.Option(
+            parser=parse_seconds,
+            metavar="TIME",
+            help="How often: 90s, 5m, 1h; 0: after every iteration. Default: 60s.",
+            show_default=False,
+            rich_help_panel=LONG,
+        ),
+    ] = DEFAULTS["checkpoint_every"],
+    resume: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Go on from this checkpoint, without DATA.",
+            show_default=False,
+            rich_help_panel=LONG,
+        ),
+    ] = None,
     compute_labels: Annotated[
         bool,
         typer.Option(
@@ -215,9 +251,23 @@ def run(
 ) -> None:
     """Fit a mixture to rows and write it to a model file."""
     voice = check_voice(quiet, verbose)
-    check_output(
-        output, force, inputs=[data, *([weights] if weights else []), *([str(warm_start)] if warm_start else [])]
-    )
+    if resume is not None:
+        check_alone(context)
+        check_output(output, force, inputs=[str(resume)])
+        stop = GentleStop(quiet, resume)
+        begun = perf_counter()
+        with ended_early(resume), stop:
+            model = VCGMM.resume(resume, callbacks=stop, verbose=voice, n_threads=threads)
+        _finish(model, None, output, resume, save_coreset, perf_counter() - begun, stop, as_json, quiet)
+        return
+    if data is None:
+        raise typer.BadParameter("give rows to fit to, or a checkpoint to --resume.", param_hint="DATA")
+    inputs = [str(file) for file in (data, weights, warm_start) if file is not None]
+    check_output(output, force, inputs=inputs)
+    if checkpoint is not None:
+        check_checkpoint(checkpoint, output, force, inputs)
+    elif was_given(context, "checkpoint_every"):
+        raise typer.BadParameter("give the file to write too: --checkpoint.", param_hint="--checkpoint-every")
     size = _parse_size(coreset_size)
     model = VCGMM() if warm_start is None else VCGMM.load(warm_start)
     if n_components is None:
@@ -227,7 +277,7 @@ def run(
     rows = read_weighted_rows(data, weights, verbose=verbose)
     if rows.is_coreset and size == "auto":
         size = None  # it has been drawn already
-    stop = GentleStop(quiet)
+    stop = GentleStop(quiet, checkpoint)
     model.set_params(
         n_components=n_components,
         coreset_size=size,
@@ -252,25 +302,55 @@ def run(
         dtype=None if dtype == "auto" else dtype,
         verbose=voice,
         callbacks=stop,
+        checkpoint=checkpoint,
+        checkpoint_every=checkpoint_every,
     )
     begun = perf_counter()
-    with stop:
+    with ended_early(checkpoint), stop:
         model.fit(rows.array, sample_weight=rows.weights)
-    seconds = perf_counter() - begun
+    _finish(model, rows.array, output, checkpoint, save_coreset, perf_counter() - begun, stop, as_json, quiet)
+
+
+def _finish(
+    model: VCGMM,
+    rows: np.ndarray | None,
+    output: Path,
+    checkpoint: Path | None,
+    save_coreset: bool,
+    seconds: float,
+    stop: GentleStop,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Write the model, remove a checkpoint that has served its purpose, and tell of both."""
     # How this run was watched and begun is no property of the model.
-    model.set_params(verbose=0, callbacks=None, warm_start=False)
+    unwatched = {name: DEFAULTS[name] for name in ("checkpoint", "checkpoint_every")}
+    model.set_params(verbose=0, callbacks=None, warm_start=False, **unwatched)
     model.save(output, coreset=save_coreset)
-    _tell(model, rows, output, seconds, stopped=stop.asked, as_json=as_json, quiet=quiet)
+    if checkpoint is not None and not stop.asked:
+        remove(checkpoint)
+    if checkpoint is not None and not checkpoint.is_file():
+        checkpoint = None
+    facts = read_header(output)["training"] if rows is None else {"n_samples": len(rows), "dtype": rows.dtype}
+    _tell(model, facts, output, checkpoint, seconds, stopped=stop.asked, as_json=as_json, quiet=quiet)
 
 
 def _tell(
-    model: VCGMM, rows: Rows, output: Path, seconds: float, *, stopped: bool, as_json: bool, quiet: bool
+    model: VCGMM,
+    facts: Mapping[str, Any],
+    output: Path,
+    checkpoint: Path | None,
+    seconds: float,
+    *,
+    stopped: bool,
+    as_json: bool,
+    quiet: bool,
 ) -> None:
     active = int(np.count_nonzero(model.counts_))
     result = {
         "output": str(output),
-        "n_samples": rows.array.shape[0],
-        "n_features": rows.array.shape[1],
+        "n_samples": facts["n_samples"],
+        "n_features": model.n_features_in_,
         "n_components": len(model.means_),
         "active_components": active,
         "coreset_points": len(model.coreset_),
@@ -284,11 +364,12 @@ def _tell(
         "seconds": seconds,
         "n_distance_evaluations": model.n_distance_evaluations_,
         "seed": model.random_state,
+        "checkpoint": None if checkpoint is None else str(checkpoint),
     }
     end = "converged" if model.converged_ else "stopped before it converged" if stopped else "not converged"
     steps = ", ".join(f"{step} {time:.2f} s" for step, time in model.timings_.items())
     table = {
-        "data": in_words(rows.array),
+        "data": f"{facts['n_samples']:,} rows of {model.n_features_in_:,} features, {facts['dtype']}",
         "coreset": f"{len(model.coreset_):,} points",
         "clusters": f"{len(model.means_):,}, {active:,} active",
         "iterations": f"{model.n_iter_}, {end}",
@@ -298,5 +379,6 @@ def _tell(
         "distances": f"{sum(model.n_distance_evaluations_.values()):.3g}",
         "time": f"{seconds:.2f} s ({steps})",
         "model": f"{output} ({file_size(output.stat().st_size)})",
+        **({"checkpoint": f"{checkpoint}; go on with --resume {checkpoint}"} if checkpoint else {}),
     }
     tell(result, table, as_json=as_json, quiet=quiet)

@@ -26,7 +26,9 @@ def run(
     file: Annotated[
         str,
         typer.Argument(
-            metavar="FILE", help="A model, a coreset, or rows; - for rows on standard input.", show_default=False
+            metavar="FILE",
+            help="A model, a coreset, a checkpoint, or rows; - for rows on standard input.",
+            show_default=False,
         ),
     ],
     as_json: Json = False,
@@ -38,6 +40,8 @@ def run(
         _model(file, as_json)
     elif kind == "coreset":
         _coreset(file, as_json)
+    elif kind == "checkpoint":
+        _checkpoint(file, as_json)
     else:
         _rows(file, as_json)
 
@@ -84,6 +88,39 @@ def _coreset(file: str, as_json: bool) -> None:
         "kind": "coreset",
         "points": f"{len(coreset):,} of {coreset.points.shape[1]:,} features, {coreset.points.dtype.name}",
         "weight": f"{coreset.weights.sum():.8g} in all",
+        "size": file_size(Path(file).stat().st_size),
+        "versions": _versions(header["written_by"], header["format_version"]),
+    }
+    tell(result, table, as_json=as_json, quiet=False)
+
+
+def _checkpoint(file: str, as_json: bool) -> None:
+    header = read_header(file)
+    snapshot, parameters = header["snapshot"], header["parameters"]
+    settings, over = snapshot["settings"], snapshot["fit"]["converged"]
+    seconds = snapshot["elapsed"]
+    result = {
+        "kind": "checkpoint",
+        "n_samples": header["n_samples"],
+        "n_components": settings["n_components"],
+        "attempt": snapshot["attempt"] + 1,
+        "n_init": settings["n_init"],
+        "iteration": header["iteration"],
+        "max_iter": settings["max_iter"],
+        "converged": over,
+        "seconds": seconds,
+        "parameters": parameters,
+        "state_version": header["state_version"],
+        "format_version": header["format_version"],
+        "written_by": header["written_by"],
+    }
+    table = {
+        "kind": "checkpoint",
+        "data": f"{header['n_samples']:,} rows",
+        "clusters": f"{settings['n_components']:,}",
+        "attempt": f"{snapshot['attempt'] + 1} of {settings['n_init']}",
+        "iteration": f"{header['iteration']} of at most {settings['max_iter']}{', converged' if over else ''}",
+        "time so far": f"{seconds:.2f} s",
         "size": file_size(Path(file).stat().st_size),
         "versions": _versions(header["written_by"], header["format_version"]),
     }

@@ -53,7 +53,10 @@ def read_weighted_rows(data: str, weights: str | None, *, verbose: bool = False)
     """Rows with weights: from a file of weights, or from the coreset that the rows are."""
     if weights == STANDARD_INPUT and data == STANDARD_INPUT:
         raise ValueError("standard input cannot be both the rows and the weights: give a file for one of them.")
-    if data != STANDARD_INPUT and _file_kind(data) == "coreset":
+    kind = None if data == STANDARD_INPUT else _file_kind(data)
+    if kind == "checkpoint":
+        raise ValueError(f"{data} is a checkpoint, not rows: go on from it with vcgmm fit --resume {data}")
+    if kind == "coreset":
         if weights is not None:
             raise ValueError(f"{data} is a coreset, which has weights of its own: leave --weights out.")
         coreset = vcgmm.load_coreset(data)
@@ -65,7 +68,7 @@ def read_weighted_rows(data: str, weights: str | None, *, verbose: bool = False)
 
 
 def file_kind(path: str) -> str:
-    """What a file is: "model", "coreset" or "rows"."""
+    """What a file is: "model", "coreset", "checkpoint" or "rows"."""
     kind = None if path == STANDARD_INPUT else _file_kind(path)
     # A file that is called like ours but does not look so is a damaged one: reading it will say how.
     return kind or ("model" if Path(path).suffix == ".vcgmm" else "rows")

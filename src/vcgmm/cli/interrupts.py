@@ -7,11 +7,12 @@ import os
 import signal
 import socket
 import threading
+from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, Self
 
 from vcgmm import Iteration
-from vcgmm.cli.errors import INTERRUPTED, NOTHING_WRITTEN
+from vcgmm.cli.errors import INTERRUPTED, parting
 
 NOTICE = "Stopping after this iteration. Ctrl-C again: at once, without a model."
 
@@ -33,11 +34,14 @@ class GentleStop:
     ----------
     quiet : bool
         Say nothing when Ctrl-C is pressed.
+    checkpoint : Path, optional
+        From which an interrupted fit can go on.
     """
 
-    def __init__(self, quiet: bool) -> None:
+    def __init__(self, quiet: bool, checkpoint: Path | None = None) -> None:
         self.asked = False
         self._quiet = quiet
+        self._checkpoint = checkpoint
         self._watch: _Watch | None = None
         self._before: Any = None
 
@@ -49,7 +53,7 @@ class GentleStop:
         in_charge = threading.current_thread() is threading.main_thread()  # others may not set handlers
         if in_charge and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
             self._before = signal.signal(signal.SIGINT, self._note)
-            self._watch = _Watch(self._quiet)
+            self._watch = _Watch(self._quiet, self._checkpoint)
         return self
 
     def __exit__(
@@ -70,8 +74,9 @@ class GentleStop:
 class _Watch:
     """A thread that hears of signals when they come, also while a kernel runs."""
 
-    def __init__(self, quiet: bool) -> None:
+    def __init__(self, quiet: bool, checkpoint: Path | None) -> None:
         self._quiet = quiet
+        self._checkpoint = checkpoint
         self._over = threading.Event()
         self._ear, self._mouth = socket.socketpair()
         self._mouth.setblocking(False)  # signals do not wait
@@ -96,14 +101,14 @@ class _Watch:
                 _say(f"\n{NOTICE}\n")
             heard += now
             if heard > 1 and not self._over.wait(GRACE):
-                _leave()
+                _leave(parting(self._checkpoint))
             if self._over.is_set():
                 return
 
 
-def _leave() -> None:
-    """End the process, whatever it is doing; it has not begun to write anything yet."""
-    _say((_SHOW_CURSOR if os.isatty(2) else "") + f"\n{NOTHING_WRITTEN}\n")
+def _leave(words: str) -> None:
+    """End the process, whatever it is doing; a file that is being written is not in its place yet."""
+    _say((_SHOW_CURSOR if os.isatty(2) else "") + f"\n{words}\n")
     os._exit(INTERRUPTED)
 
 

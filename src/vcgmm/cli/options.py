@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated
@@ -72,6 +73,18 @@ def one_of(choices: Iterable[str]) -> Callable[[str], str]:
         return value
 
     return check
+
+
+#: Seconds in what a length of time may be told in.
+UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+
+
+def parse_seconds(text: str | float) -> float:
+    """A length of time: 90, 90s, 5m (or 5min), 1.5h."""
+    parts = re.fullmatch(r"(\d+\.?\d*|\.\d+) ?([a-z]*)", str(text).strip())
+    if parts is None or parts[2] not in UNITS:
+        raise typer.BadParameter(f"{text!r} is no length of time: give seconds, or say 90s, 5m or 1h.")
+    return float(parts[1]) * UNITS[parts[2]]
 
 
 def check_voice(quiet: bool, verbose: bool) -> int:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 @contextmanager
-def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
+def replacing(path: str | os.PathLike[str], token: str | None = None) -> Iterator[Path]:
     """A temporary path beside `path`, which takes its place when the block ends without an exception.
 
     Whoever reads `path` meanwhile, or after a crash, finds the old file or none, never a part of the new one.
@@ -19,6 +19,9 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     ----------
     path : path-like
         An existing file is replaced, also behind a symbolic link.
+    token : str, optional
+        Part of the temporary name; by default random, so that several may write at once.  A file that is written
+        again and again has one of its own: what a process that was killed has left is then replaced too.
 
     Yields
     ------
@@ -35,7 +38,9 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         raise OSError(f"{path} is not a regular file: give the name of a file.")
     if not final.parent.is_dir():
         raise FileNotFoundError(f"{path} cannot be written: the folder {final.parent} does not exist.")
-    temporary = final.with_name(f".{final.stem}.{secrets.token_hex(4)}{final.suffix}")
+    temporary = final.with_name(f".{final.stem}.{token or secrets.token_hex(4)}{final.suffix}")
+    if token is not None:
+        temporary.unlink(missing_ok=True)
     try:
         # Made at once, so that a folder that may not be written to is told in Python's words, before the work.
         temporary.touch(exist_ok=False)

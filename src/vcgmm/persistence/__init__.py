@@ -1,14 +1,21 @@
-"""Model and coreset files: safetensors with a JSON header. Reading one never runs anything that is in it."""
+"""Model, coreset and checkpoint files: safetensors with a JSON header. Reading one never runs anything in it."""
 
+from .checkpoint import Checkpoint, load_checkpoint, make_origin
+from .checkpointing import Checkpointing, check_checkpoint
 from .container import FORMAT_VERSION, kind_of, read_header
 from .coreset import load_coreset, save_coreset
 from .model import load_model, save_model, training_facts
 
 __all__ = [
     "FORMAT_VERSION",
+    "Checkpoint",
+    "Checkpointing",
+    "check_checkpoint",
     "kind_of",
+    "load_checkpoint",
     "load_coreset",
     "load_model",
+    "make_origin",
     "read_header",
     "save_coreset",
     "save_model",

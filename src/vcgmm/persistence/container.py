@@ -5,7 +5,7 @@ and the tensors. Ours has one entry in the header's `__metadata__`, named "vcgmm
 
     sha256          checksum of the whole file, taken with these 64 digits as zeros
     format_version  what this module writes is FORMAT_VERSION; it reads that and everything before it
-    kind            what the file holds: "model" or "coreset"
+    kind            what the file holds: one of KINDS
     written_by      versions of vcgmm, Python and NumPy
 
 and whatever the kind adds. Any other reader of safetensors can read the arrays.
@@ -32,6 +32,8 @@ from ..data.atomic import replacing
 
 #: Raised only when a file of before could not be read any more by the same code; tests/golden keeps one of each.
 FORMAT_VERSION = 1
+
+KINDS = ("model", "coreset", "checkpoint")
 
 #: Types that a safetensors file has a name for.
 TYPES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32",
@@ -64,7 +66,11 @@ class Content:
 
 
 def write(
-    path: str | os.PathLike[str], kind: str, header: Mapping[str, Any], tensors: Mapping[str, np.ndarray]
+    path: str | os.PathLike[str],
+    kind: str,
+    header: Mapping[str, Any],
+    tensors: Mapping[str, np.ndarray],
+    token: str | None = None,
 ) -> None:
     """Write a file, as a whole or not at all.
 
@@ -76,17 +82,15 @@ def write(
     header : mapping
         Added to what stands in the header of every file; must be JSON.
     tensors : mapping of arrays
+    token : str, optional
+        Part of the temporary name, as in `replacing`.
 
     Raises
     ------
     ValueError
         If an array has a type that a file cannot hold.
     """
-    for name, tensor in tensors.items():
-        if tensor.dtype.name not in TYPES:
-            raise ValueError(
-                f"{name} has the dtype {tensor.dtype}, which a file cannot hold: convert it to float64 first."
-            )
+    check_types(tensors)
     entry = {
         "sha256": _BLANK,
         "format_version": FORMAT_VERSION,
@@ -99,7 +103,7 @@ def write(
         **header,
     }
     text = json.dumps(entry, separators=(",", ":"), allow_nan=False)
-    with replacing(path) as temporary:
+    with replacing(path, token) as temporary:
         # In the order and byte order of this machine, or the library would write other bytes than we mean.
         plain = {name: np.require(tensor, tensor.dtype.newbyteorder("="), "C") for name, tensor in tensors.items()}
         try:
@@ -114,6 +118,15 @@ def write(
             digest = _digest(file, front)
             file.seek(place.start(1))
             file.write(digest.encode())
+
+
+def check_types(tensors: Mapping[str, np.ndarray]) -> None:
+    """Refuse an array of a type that a file cannot hold."""
+    for name, tensor in tensors.items():
+        if tensor.dtype.name not in TYPES:
+            raise ValueError(
+                f"{name} has the dtype {tensor.dtype}, which a file cannot hold: convert it to float64 first."
+            )
 
 
 def read(path: str | os.PathLike[str], kind: str) -> Content:
@@ -165,13 +178,13 @@ def read_header(path: str | os.PathLike[str]) -> dict[str, Any]:
         place = _CHECKSUM.search(front)
         if place is None or place[1].decode() != _digest(file, front):
             raise ValueError(f"{path} is damaged: its checksum does not fit. Get a new copy of it.")
-    if header.get("kind") not in ("model", "coreset"):
+    if header.get("kind") not in KINDS:
         raise ValueError(f"{path} holds a {header.get('kind')!r}, of which this vcgmm knows nothing.")
     return header
 
 
 def kind_of(path: str | os.PathLike[str]) -> str | None:
-    """What a file of ours says it holds, "model" or "coreset"; None for any other file."""
+    """What a file of ours says it holds, one of KINDS as a rule; None for any other file."""
     with Path(path).open("rb") as file:
         try:
             kind = _entry(_checked_front(file, path), path).get("kind")

@@ -13,12 +13,12 @@ import numpy as np
 import sklearn
 
 from .._version import __version__
-from ..algorithm.frame import Frame
 from ..progress.history import COLUMNS
 from .container import read, write
 from .coreset import ARRAYS as CORESET_ARRAYS
 from .coreset import coreset_from, coreset_tensors
-from .parameters import decode_parameters, encode_parameters, encode_scalar
+from .frame import frame_from, frame_parts
+from .parameters import check_known, decode_number, decode_parameters, encode_parameters, encode_scalar
 from .schema import Array, check_arrays
 
 #: Attributes that are arrays.
@@ -105,12 +105,11 @@ def save_model(model: Any, path: str | os.PathLike[str], *, coreset: bool) -> No
                 "Save it without."
             )
         tensors |= coreset_tensors(model.coreset_)
-    frame: Frame = model._frame
-    tensors["frame.origin"] = frame.origin
+    frame, tensors["frame.origin"] = frame_parts(model._frame)
     header = {
         "parameters": parameters,
         "attributes": attributes,
-        "frame": {"scale": frame.scale, "dtype": frame.dtype.name},
+        "frame": frame,
         "training": dict(getattr(model, "_training", {})),
     }
     write(path, "model", header, tensors)
@@ -139,18 +138,13 @@ def load_model(make: Any, path: str | os.PathLike[str]) -> Any:
                 raise TypeError(f"{part} is no table")
         parameters = decode_parameters(header["parameters"], tensors)
         attributes = _attributes(header["attributes"], tensors)
-        frame = _frame(header["frame"], tensors)
+        frame = frame_from(header["frame"], tensors)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise ValueError(f"{path} is not what vcgmm wrote ({error!r}). Get a new copy of it.") from None
     if "coreset.points" in tensors:
         attributes["coreset_"] = coreset_from(path, tensors)
     _check_values(path, attributes)
-    known = make().get_params(deep=False)
-    unknown = [name for name in parameters if name not in known]
-    if unknown:
-        raise ValueError(
-            f"{path} has the parameter {unknown[0]!r}, which this vcgmm ({__version__}) does not know: upgrade it."
-        )
+    check_known(path, parameters, make().get_params(deep=False))
     model = make(**parameters)
     model.__dict__.update(attributes, _frame=frame, _training=header["training"])
     return model
@@ -161,32 +155,15 @@ def _attributes(values: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) ->
     attributes: dict[str, Any] = {name: tensors[name] for name in ARRAYS if name in tensors}
     for name, kind in SCALARS.items():
         if name in values or name not in OPTIONAL:
-            attributes[name] = _number(values[name], kind)
+            attributes[name] = decode_number(values[name], kind)
     for name, by_step in BY_STEP.items():
-        attributes[name] = {str(step): _number(value, by_step) for step, value in values[name].items()}
+        attributes[name] = {str(step): decode_number(value, by_step) for step, value in values[name].items()}
     if "feature_names_in_" in values:
         attributes["feature_names_in_"] = np.array([str(name) for name in values["feature_names_in_"]], object)
     history = {name: tensors[f"history_.{name}"] for name in COLUMNS if f"history_.{name}" in tensors}
     if history:
         attributes["history_"] = history
     return attributes
-
-
-def _number(value: Any, kind: type[float] | type[int] | type[bool]) -> float:
-    """A number of the right type, and nothing else."""
-    if kind is float:
-        return float(value["float"]) if isinstance(value, dict) else float(value)
-    if type(value) is not kind:
-        raise TypeError(f"{value!r} is no {kind.__name__}")
-    number: float = kind(value)
-    return number
-
-
-def _frame(values: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> Frame:
-    scale, dtype = float(values["scale"]), np.dtype(values["dtype"])
-    if not 0.0 < scale < math.inf or dtype.name not in ("float32", "float64"):
-        raise ValueError(f"scale={scale}, dtype={dtype}")
-    return Frame(tensors["frame.origin"], scale, dtype)
 
 
 def _check_values(path: object, attributes: Mapping[str, Any]) -> None:

@@ -3,7 +3,7 @@
 Numbers, strings, flags and None are themselves. What JSON has no words for:
 
 - arrays (`init`) become a tensor;
-- a type (`dtype`) becomes its name, which means the same to the estimator;
+- a type (`dtype`) becomes its name, and a path (`checkpoint`) its text, which mean the same to the estimator;
 - a NumPy `RandomState` becomes its state, if it is the Mersenne Twister that it usually is;
 - `callbacks` are code. A file holds none: they are not written, and a loaded model has none.
 """
@@ -12,11 +12,14 @@ from __future__ import annotations
 
 import math
 import numbers
+import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
+
+from .._version import __version__
 
 #: Never written.
 DROPPED = ("callbacks",)
@@ -52,6 +55,8 @@ def encode_parameters(parameters: Mapping[str, Any]) -> tuple[dict[str, Any], di
             values[name] = _encode_random_state(value, tensors)
         elif name == "dtype" and value is not None:
             values[name] = np.dtype(value).name
+        elif name == "checkpoint" and value is not None:
+            values[name] = os.fsdecode(value)
         elif name == "init" and not isinstance(value, str):
             tensors["parameters.init"] = np.asarray(value)
             values[name] = {"tensor": "parameters.init"}
@@ -87,6 +92,25 @@ def encode_scalar(name: str, value: Any) -> Any:
         number = float(value)
         return number if math.isfinite(number) else {"float": repr(number)}
     raise TypeError(f"{name}={value!r} cannot be written to a file: set it to a number, a string or None first.")
+
+
+def decode_number(value: Any, kind: type[float] | type[int] | type[bool]) -> float:
+    """A number of the right type from what `encode_scalar` made of it, and nothing else: else a TypeError."""
+    if kind is float:
+        return float(value["float"]) if isinstance(value, dict) else float(value)
+    if type(value) is not kind:
+        raise TypeError(f"{value!r} is no {kind.__name__}")
+    number: float = kind(value)
+    return number
+
+
+def check_known(path: object, parameters: Mapping[str, Any], known: Iterable[str]) -> None:
+    """Refuse a file with a parameter that this version does not know."""
+    unknown = [name for name in parameters if name not in known]
+    if unknown:
+        raise ValueError(
+            f"{path} has the parameter {unknown[0]!r}, which this vcgmm ({__version__}) does not know: upgrade it."
+        )
 
 
 def _encode_random_state(random_state: Any, tensors: dict[str, np.ndarray]) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -21,6 +21,18 @@ COLUMNS: dict[str, type[Any]] = {
 }
 
 
+def as_columns(told: Sequence[Iteration]) -> dict[str, np.ndarray]:
+    """Iterations as arrays, one for each field of `Iteration` that is known of all of them."""
+    columns = {field.name: [getattr(facts, field.name) for facts in told] for field in fields(Iteration)}
+    return {name: np.array(column, COLUMNS[name]) for name, column in columns.items() if None not in column}
+
+
+def from_columns(columns: Mapping[str, np.ndarray]) -> list[Iteration]:
+    """What `as_columns` made arrays of."""
+    rows = zip(*(columns[name].tolist() for name in columns), strict=True)
+    return [Iteration(**dict(zip(columns, row, strict=True))) for row in rows]
+
+
 class History:
     """A callback that remembers every iteration, try by try."""
 
@@ -32,6 +44,10 @@ class History:
         if facts.iteration == 1 or not self._tries:
             self._tries.append([])
         self._tries[-1].append(facts)
+
+    def told(self) -> list[Iteration]:
+        """All iterations of all tries, in the order in which they came."""
+        return [facts for one in self._tries for facts in one]
 
     def of(self, bounds: Sequence[float]) -> dict[str, np.ndarray]:
         """Facts of the try that had these bounds.
@@ -49,5 +65,4 @@ class History:
         kept = next(
             (one for one in self._tries if np.array_equal([f.bound for f in one], bounds, equal_nan=True)), []
         )
-        columns = {field.name: [getattr(facts, field.name) for facts in kept] for field in fields(Iteration)}
-        return {name: np.array(told, COLUMNS[name]) for name, told in columns.items() if None not in told}
+        return as_columns(kept)
