@@ -29,8 +29,10 @@ from sets import SETS, load
 from sklearn.exceptions import ConvergenceWarning
 
 from vcgmm import VCGMM, lightweight_coreset
+from vcgmm.algorithm.frame import moments
 from vcgmm.algorithm.random import generator
 from vcgmm.algorithm.seeding import afkmc2
+from vcgmm.data import ArrayRows
 from vcgmm.parallel import Workers, available_threads
 
 
@@ -167,21 +169,26 @@ def measure_afkmc2(sizes: Sizes, workers: Workers, repeats: int) -> Iterator[Lin
 
 
 def measure_coreset(sizes: Sizes, workers: Workers, repeats: int) -> Iterator[Line]:
-    """Both passes of a coreset beside reading the same array twice."""
+    """A coreset, and its two passes over the data alone, beside reading the same array twice."""
     for n_samples, n_features in sizes.coreset:
         X = mixture(n_samples, n_features, 1024)
+        name = f"{n_samples:,} × {n_features}"
+        steps: dict[str, Callable[[np.ndarray], object]] = {
+            f"{name}, 65,536 draws": lambda X: lightweight_coreset(X, 65_536, random_state=0),
+            f"{name}, passes alone": lambda X: moments(ArrayRows(X), None, workers, lambda _: None),
+        }
+        for what, step in steps.items():
 
-        def work(X: np.ndarray = X) -> Measurement:
-            begun = time.perf_counter()
-            lightweight_coreset(X, 65_536, random_state=0)
-            seconds = time.perf_counter() - begun
-            return seconds, 2 * X.nbytes / seconds
+            def work(X: np.ndarray = X, step: Callable[[np.ndarray], object] = step) -> Measurement:
+                begun = time.perf_counter()
+                step(X)
+                seconds = time.perf_counter() - begun
+                return seconds, 2 * X.nbytes / seconds
 
-        def limit(X: np.ndarray = X) -> float:
-            return read_rate(X, workers)
+            def limit(X: np.ndarray = X) -> float:
+                return read_rate(X, workers)
 
-        name = f"{n_samples:,} × {n_features}, 65,536 draws"
-        yield Line("coreset", name, workers.n_threads, *beside(limit, work, repeats), 0.6)
+            yield Line("coreset", what, workers.n_threads, *beside(limit, work, repeats), 0.6)
 
 
 def measure_threads(sizes: Sizes, workers: Workers, repeats: int) -> Iterator[Line]:
@@ -227,23 +234,24 @@ def main() -> None:
     """Measure, print, and write the CSV."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     choices = [*PARTS, "startup"]
-    parser.add_argument("--parts", nargs="+", default=choices, choices=choices)
+    parser.add_argument("--parts", nargs="+", choices=choices, help="default: all; with --quick all but startup")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--quick", action="store_true", help="small problems: tells that it runs, not how fast")
     parser.add_argument("--output", type=Path)
     arguments = parser.parse_args()
+    parts = arguments.parts or (list(PARTS) if arguments.quick else choices)
     sizes, repeats = (QUICK, 1) if arguments.quick else (Sizes(), arguments.repeats)
     table = Table("part", "what", "threads", "seconds", "10⁹ / s", "limit", "share", "target", "met")
     lines = []
     with Workers(available_threads()) as workers:
         for part, measure in PARTS.items():
-            if part not in arguments.parts:
+            if part not in parts:
                 continue
             for line in measure(sizes, workers, repeats):
                 lines.append(line)
                 table.add_row(*line.cells())
     Console(width=150).print(table)
-    if "startup" in arguments.parts:
+    if "startup" in parts:
         print("import and first fit (benchmarks/startup.py):")
         startup.main()
     if arguments.output:

@@ -356,10 +356,14 @@ def test_sizes_of_coresets(size: Any, least: int, most: int, search: dict[str, A
 
 
 def test_automatic_coreset_is_smaller_than_large_data() -> None:
-    data = make_counts(200_000, 2)
+    data = make_counts(300_000, 2)
     coreset = fit(data, coreset_size="auto").coreset_
     assert len(coreset.indices) < 100_000
-    assert coreset.weights.sum() == pytest.approx(200_000, rel=0.02)
+    assert coreset.weights.sum() == pytest.approx(300_000, rel=0.02)
+
+
+def test_automatic_coreset_is_all_of_data_not_much_larger() -> None:
+    assert len(fit(make_counts(4 * 65_536, 2), coreset_size="auto").coreset_) == 4 * 65_536
 
 
 @both_searches

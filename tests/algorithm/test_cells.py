@@ -56,6 +56,7 @@ def test_neighbourhoods_come_closer_to_the_truth_with_every_update(
     workers: Workers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cells, "POOL_SIZE", 128)
+    monkeypatch.setattr(cells, "LINKED_AT_FIRST", 3)
     means = np.random.default_rng(2).normal(size=(900, 6)).astype(np.float32)
     true = nearest_lists(means, 16)
     neighbourhoods = Neighbourhoods(900, 5, 16, 0, 0, workers)
@@ -82,11 +83,11 @@ def test_lists_hold_nobody_twice_and_begin_with_the_cluster(
             assert all(len(set(row)) == len(row) for row in lists.tolist())
 
 
-def test_clusters_are_linked_anew_at_first_and_then_every_other_time(workers: Workers) -> None:
+def test_clusters_are_linked_anew_at_first_and_then_every_fourth_time(workers: Workers) -> None:
     means = np.random.default_rng(4).normal(size=(40, 2)).astype(np.float32)
     neighbourhoods = Neighbourhoods(40, 3, 8, 0, 0, workers)
-    linked = [neighbourhoods.update(means) > 0 for _ in range(7)]
-    assert linked == [True, True, True, False, True, False, True]
+    linked = [neighbourhoods.update(means) > 0 for _ in range(9)]
+    assert linked == [True, True, False, False, True, False, False, False, True]
 
 
 def test_exploration_tries_others_every_time(workers: Workers) -> None:

@@ -13,7 +13,7 @@ from vcgmm.algorithm import reference
 from vcgmm.algorithm.blocked import BlockedSearch
 from vcgmm.algorithm.bound import lower_bound
 from vcgmm.algorithm.em import Fit, relative_change, variational_em
-from vcgmm.algorithm.mstep import Statistics, m_step
+from vcgmm.algorithm.mstep import Statistics, m_step, next_step
 from vcgmm.algorithm.pointwise import PointwiseSearch
 from vcgmm.algorithm.seeding import assign
 from vcgmm.parallel import Workers
@@ -279,9 +279,13 @@ def test_em_goes_on_from_relaxed_means_and_ends_at_the_weighted_ones(
     means, variance = reference.m_step(Y, gamma, s, last.means)
     np.testing.assert_allclose(fit.means, means, atol=1e-9)
     assert fit.variance == pytest.approx(variance, rel=1e-9)
+    step, ways = 1.0, None
     for before, after in itertools.pairwise(recorder.given):
-        weighted = before.means + before.shifts / before.masses[:, None]
-        np.testing.assert_allclose(after.means, (1 - relaxation) * before.means + relaxation * weighted, atol=1e-9)
+        way = before.shifts / before.masses[:, None]
+        step = next_step(step, ways, way, before.masses, relaxation)
+        ways = way
+        assert 0 < step <= relaxation
+        np.testing.assert_allclose(after.means, before.means + step * way, atol=1e-9)
 
 
 def test_without_over_relaxation_em_goes_on_from_where_it_would_end() -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from vcgmm.algorithm import reference
 from vcgmm.algorithm.bound import lower_bound
-from vcgmm.algorithm.mstep import Statistics, initial_variance, m_step
+from vcgmm.algorithm.mstep import Statistics, initial_variance, m_step, next_step
 
 
 def random_problem(seed: int, n: int = 30, n_clusters: int = 5, D: int = 2) -> tuple[np.ndarray, ...]:
@@ -189,3 +189,32 @@ def test_the_bound_is_told_in_data_coordinates() -> None:
     local = statistics_of(scale * Y, gamma, scale * mu, s, 0.5 * scale**2)
     told = lower_bound(local, np.log(scale))
     assert told == pytest.approx(reference.bound(Y, gamma, mu, 0.5, K), rel=1e-9)
+
+
+# ------------------------------------------------------------------------------------------------- how far to go
+
+
+def test_steps_are_plain_where_the_last_one_came_back() -> None:
+    ways = np.array([[1.0, 2.0], [-3.0, 0.5]])
+    assert next_step(1.8, ways, -0.8 * ways, np.array([2.0, 5.0]), 1.8) == pytest.approx(1.0)
+
+
+def test_steps_are_as_long_as_allowed_where_ways_hardly_change_and_at_first() -> None:
+    ways = np.array([[1.0, 2.0], [-3.0, 0.5]])
+    masses = np.array([2.0, 5.0])
+    assert next_step(1.0, None, ways, masses, 1.8) == 1.8
+    assert next_step(1.8, ways, 0.9 * ways, masses, 1.8) == 1.8
+    assert next_step(1.8, ways, 1.1 * ways, masses, 1.8) == 1.8  # growing: no rate can be told from that
+    assert next_step(1.8, np.zeros((2, 2)), ways, masses, 1.8) == 1.8
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.2, 0.4])
+def test_the_step_that_meets_the_optimum_is_found_from_the_rate(rate: float) -> None:
+    ways, step = np.array([[1.0], [2.0]]), 1.5
+    after = (1 - step * (1 - rate)) * ways
+    assert next_step(step, ways, after, np.ones(2), 1.9) == pytest.approx(1 / (1 - rate))
+
+
+def test_without_over_relaxation_every_step_is_plain() -> None:
+    ways = np.array([[1.0], [2.0]])
+    assert next_step(1.0, ways, 0.5 * ways, np.ones(2), 1.0) == 1.0
