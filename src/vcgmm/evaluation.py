@@ -1,21 +1,27 @@
-"""Fitted parameters applied to rows, block by block: labels, neighbours, densities, quantization error."""
+"""Fitted parameters applied to rows, part by part: labels, neighbours, densities, quantization error."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import closing
+from typing import TypeVar
 
 import numpy as np
 
 from .algorithm.frame import Frame
 from .algorithm.nearest import Centres
-from .data import ArrayRows
+from .data import Part, Rows
 from .kernels.distances import distances_to
 from .parallel import Workers
 
 #: Local coordinates beyond these (far from all the data of the fit) cannot be squared in float32, or at all.
 SAFE_FLOAT32 = 1e15
 SAFE_FLOAT64 = 1e150
+
+#: What of a part is used: rows as given, and in local coordinates, and the places where results go.
+Use = Callable[[slice, np.ndarray, np.ndarray], None]
+T = TypeVar("T")
 
 
 class Evaluator:
@@ -44,82 +50,157 @@ class Evaluator:
             self._centres[dtype] = Centres(self.means, dtype)
         return self._centres[dtype]
 
-    def _points(self, rows: ArrayRows, i: int, block: np.ndarray, dtype: np.dtype) -> np.ndarray:
-        """Block i in local coordinates, in float64 where float32 would not do."""
+    def _points(self, part: Part, first: int, last: int, block: np.ndarray, dtype: np.dtype) -> np.ndarray:
+        """A block in local coordinates, in float64 where float32 would not do."""
         points = self.frame.enter(block, dtype)
         largest = np.abs(points).max(initial=0.0)
         if largest < SAFE_FLOAT32:
             return points
-        rows.refuse_nonfinite(i)
+        part.refuse_nonfinite(first, last)
         points = self.frame.enter(block, np.dtype(np.float64))
         if not np.abs(points).max() < SAFE_FLOAT64:
             raise ValueError(
-                f"{rows.name} holds values so far from the data of the fit that their squares overflow: the first "
-                f"of them is in rows {rows.bounds(i)[0]} to {rows.bounds(i)[1] - 1}. Check their units."
+                f"{part.owner.name} holds values so far from the data of the fit that their squares overflow: the "
+                f"first of them is in rows {part.first + first} to {part.first + last - 1}. Check their units."
             )
         return points
 
-    def _each_block(
-        self, rows: ArrayRows, dtype: np.dtype, use: Callable[[slice, np.ndarray, np.ndarray], None]
-    ) -> None:
-        """Call use(part, block, points) for every block, as given and in local coordinates, on all threads."""
-        for needed in (dtype, np.dtype(np.float64)):
-            self._ready(needed)
+    def _each_block(self, part: Part, dtype: np.dtype, use: Use) -> None:
+        """Call use(place, block, points) for every block of a part, as given and in local coordinates."""
+        for first, last in part.bounds():
+            block = part.block(first, last)
+            use(slice(first, last), block, self._points(part, first, last, block, dtype))
 
-        def work(_thread: int, first: int, last: int) -> None:
-            for i in range(first, last):
-                block = rows.block(i)
-                use(slice(*rows.bounds(i)), block, self._points(rows, i, block, dtype))
-                self.advance(len(block))
+    def _in_order(self, rows: Rows, work: Callable[[Part], T]) -> Generator[tuple[Part, T], None, None]:
+        """Every part with what is made of it, on all threads."""
+        for dtype in (self.dtype, np.dtype(np.float64)):
+            self._ready(dtype)
+        with closing(self.workers.in_order(work, rows.parts())) as parts:
+            for part, result in parts:
+                yield part, result
+                self.advance(len(part))
 
-        self.workers.run(work, rows.n_blocks)
+    def label_parts(self, rows: Rows) -> Generator[tuple[Part, np.ndarray], None, None]:
+        """Nearest mean (n,) int32, part by part."""
 
-    def labels(self, rows: ArrayRows) -> np.ndarray:
+        def work(part: Part) -> np.ndarray:
+            ids = np.empty(len(part), np.int32)
+
+            def use(place: slice, _block: np.ndarray, points: np.ndarray) -> None:
+                self._ready(points.dtype).nearest_of(points, ids[place], np.empty(len(points), points.dtype))
+
+            self._each_block(part, self.dtype, use)
+            return ids
+
+        return self._in_order(rows, work)
+
+    def nearest_parts(
+        self, rows: Rows, k: int
+    ) -> Generator[tuple[Part, tuple[np.ndarray, np.ndarray]], None, None]:
+        """The k nearest means (n, k) int32, nearest first, and squared distances (n, k) float64, part by part."""
+
+        def work(part: Part) -> tuple[np.ndarray, np.ndarray]:
+            ids, distances = np.empty((len(part), k), np.int32), np.empty((len(part), k))
+
+            def use(place: slice, block: np.ndarray, points: np.ndarray) -> None:
+                ready = self._ready(points.dtype)
+                near = np.empty((len(points), k), points.dtype)
+                if k == 1:
+                    ready.nearest_of(points, ids[place, 0], near[:, 0])
+                else:
+                    ready.k_nearest_of(points, ids[place], near)
+                distances_to(block, self.data_means, ids[place], distances[place])
+
+            self._each_block(part, self.dtype, use)
+            return ids, distances
+
+        return self._in_order(rows, work)
+
+    def log_density_parts(self, rows: Rows, variance: float) -> Generator[tuple[Part, np.ndarray], None, None]:
+        """Exact log p(y) of every row (n,) float64, over all components (Eq. 1), part by part."""
+        n_clusters, n_features = self.means.shape
+        constant = math.log(n_clusters) + 0.5 * n_features * math.log(2 * math.pi * variance)
+        rate = 0.5 / (variance * self.frame.scale**2)
+
+        def work(part: Part) -> np.ndarray:
+            out = np.empty(len(part))
+
+            def use(place: slice, _block: np.ndarray, points: np.ndarray) -> None:
+                self._ready(np.dtype(np.float64)).log_sum_of(points, rate, out[place])
+
+            self._each_block(part, np.dtype(np.float64), use)
+            out -= constant
+            return out
+
+        return self._in_order(rows, work)
+
+    def labels(self, rows: Rows) -> np.ndarray:
         """Nearest mean (N,) int32."""
         ids = np.empty(rows.n_samples, np.int32)
-
-        def use(part: slice, _block: np.ndarray, points: np.ndarray) -> None:
-            self._ready(points.dtype).nearest_of(points, ids[part], np.empty(len(points), points.dtype))
-
-        self._each_block(rows, self.dtype, use)
+        for part, found in self.label_parts(rows):
+            ids[part.first : part.first + len(part)] = found
         return ids
 
-    def nearest(self, rows: ArrayRows) -> tuple[np.ndarray, np.ndarray]:
-        """Nearest mean (N,) int32 and squared distance to it (N,) float64, in data coordinates."""
+    def labels_and_error(self, rows: Rows, weights: np.ndarray | None) -> tuple[np.ndarray, float]:
+        """Nearest mean (N,) int32, and the weighted sum of squared distances to it."""
         ids = np.empty(rows.n_samples, np.int32)
-        distances = np.empty(rows.n_samples)
+        total = BlockSum(weights)
+        for part, (found, distances) in self.nearest_parts(rows, 1):
+            ids[part.first : part.first + len(part)] = found[:, 0]
+            total.add(part, distances[:, 0])
+        return ids, total.value * rows.weight_unit
 
-        def use(part: slice, block: np.ndarray, points: np.ndarray) -> None:
-            near = np.empty(len(points), points.dtype)
-            self._ready(points.dtype).nearest_of(points, ids[part], near)
-            distances_to(block, self.data_means, ids[part, None], distances[part, None])
+    def error(self, rows: Rows, weights: np.ndarray | None) -> float:
+        """Weighted sum of squared distances to the nearest mean."""
+        total = BlockSum(weights)
+        for part, (_, distances) in self.nearest_parts(rows, 1):
+            total.add(part, distances[:, 0])
+        return total.value * rows.weight_unit
 
-        self._each_block(rows, self.dtype, use)
-        return ids, distances
-
-    def k_nearest(self, rows: ArrayRows, k: int) -> tuple[np.ndarray, np.ndarray]:
+    def k_nearest(self, rows: Rows, k: int) -> tuple[np.ndarray, np.ndarray]:
         """The k nearest means (N, k) int32, nearest first, and squared distances (N, k) float64."""
-        ids = np.empty((rows.n_samples, k), np.int32)
-        distances = np.empty((rows.n_samples, k))
-
-        def use(part: slice, block: np.ndarray, points: np.ndarray) -> None:
-            near = np.empty((len(points), k), points.dtype)
-            self._ready(points.dtype).k_nearest_of(points, ids[part], near)
-            distances_to(block, self.data_means, ids[part], distances[part])
-
-        self._each_block(rows, self.dtype, use)
+        ids, distances = np.empty((rows.n_samples, k), np.int32), np.empty((rows.n_samples, k))
+        for part, found in self.nearest_parts(rows, k):
+            here = slice(part.first, part.first + len(part))
+            ids[here], distances[here] = found
         return ids, distances
 
-    def log_density(self, rows: ArrayRows, variance: float) -> np.ndarray:
+    def log_density(self, rows: Rows, variance: float) -> np.ndarray:
         """Exact log p(y) of every row (N,) float64, over all components (Eq. 1)."""
         out = np.empty(rows.n_samples)
-        local_variance = variance * self.frame.scale**2
-        ready = self._ready(np.dtype(np.float64))
-
-        def use(part: slice, _block: np.ndarray, points: np.ndarray) -> None:
-            ready.log_sum_of(points, 0.5 / local_variance, out[part])
-
-        self._each_block(rows, np.dtype(np.float64), use)
-        n_clusters, n_features = self.means.shape
-        out -= math.log(n_clusters) + 0.5 * n_features * math.log(2 * math.pi * variance)
+        for part, found in self.log_density_parts(rows, variance):
+            out[part.first : part.first + len(part)] = found
         return out
+
+    def mean_log_density(self, rows: Rows, variance: float, weights: np.ndarray | None) -> float:
+        """Weighted mean of log p(y)."""
+        total = BlockSum(weights)
+        for part, found in self.log_density_parts(rows, variance):
+            total.add(part, found)
+        return total.value / total.mass
+
+
+class BlockSum:
+    """A weighted sum over rows, taken block by block: the same however they are read.
+
+    Parameters
+    ----------
+    weights : (N,) float64 or None
+        None: those that the rows come with, if any.
+    """
+
+    def __init__(self, weights: np.ndarray | None) -> None:
+        self._weights = weights
+        self.value = 0.0
+        self.mass = 0.0
+
+    def add(self, part: Part, values: np.ndarray) -> None:
+        """Add the values (n,) of a part's rows."""
+        mass = part.weights(self._weights)
+        for first, last in part.bounds():
+            if mass is None:
+                self.value += float(values[first:last].sum())
+                self.mass += last - first
+            else:
+                self.value += float((mass[first:last] * values[first:last]).sum())
+                self.mass += float(mass[first:last].sum())
