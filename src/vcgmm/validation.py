@@ -234,7 +234,7 @@ def check_weights_of(rows: Rows, sample_weight: object) -> np.ndarray | None:
     if isinstance(rows, StreamedRows) and rows.source.weighted:
         if sample_weight is not None:
             raise ValueError(
-                f"sample_weight is given, but {rows.name} was opened with weights of its own: leave one of them out."
+                f"sample_weight is given, but {rows.name} was opened with weights of its own: leave one out."
             )
         rows.use_weights()
     return check_weights(sample_weight, rows.n_samples)

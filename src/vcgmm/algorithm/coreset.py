@@ -18,11 +18,11 @@ from ..parallel import Workers
 from .drawing import Draws, draw
 from .frame import Moments
 
-#: Rounds of drawing on when a coreset has too few distinct points, each a pass over the rows, before the missing ones
-#: are looked up in one more.
+#: Rounds of drawing on when a coreset has too few distinct points, each a pass over the rows, before the missing
+#: ones are looked up in one more.
 EXTRA_ROUNDS = 4
 
-#: How far the sum of all probabilities may be from 1: more is not the rounding of a sum, and one more pass is made.
+#: How far the sum of all probabilities may be from 1: more is not the rounding of a sum, and a pass is repeated.
 TOLERANCE = 1e-9
 
 

@@ -96,7 +96,7 @@ class Draws:
 def sampling_probabilities(
     moments: Moments, deviations: np.ndarray, weights: np.ndarray | None, spread: float
 ) -> np.ndarray:
-    """q of some rows, from their squared distances to the mean.
+    """Q of some rows, from their squared distances to the mean.
 
     Parameters
     ----------

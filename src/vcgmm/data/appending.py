@@ -12,6 +12,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from .atomic import replacing
+from .binary import raw_bytes
 from .needed import needed
 
 #: What can be written part by part.
@@ -74,15 +75,15 @@ def _explained(path: str | os.PathLike[str]) -> Iterator[None]:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise
         raise OSError(
-            f"{path} could not be written: {os.strerror(error.errno).lower()}. Nothing is left under that name. Free "
-            f"some space, or write to another folder."
+            f"{path} could not be written: {os.strerror(error.errno).lower()}. Nothing is left under that name. "
+            f"Free some space, or write to another folder."
         ) from error
 
 
 def _npy(file: BinaryIO, n: int, dtype: np.dtype[Any]) -> Generator[Append, None, None]:
     header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": (n,)}
     np.lib.format.write_array_header_1_0(file, header)
-    yield lambda values: void(file.write(np.ascontiguousarray(values, dtype).view(np.uint8)))
+    yield lambda values: void(file.write(raw_bytes(np.ascontiguousarray(values, dtype))))
 
 
 def _text(file: BinaryIO, name: str) -> Generator[Append, None, None]:

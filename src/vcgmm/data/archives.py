@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, BinaryIO
 
 import numpy as np
 
+from .binary import read_into
 from .files import WatchedFile
 from .keys import ChoiceError, choose_key
 from .memory import MemorySource
 from .records import check_rows_shape, plain
-from .source import READ_VALUES, SequentialSource, Source
+from .source import READ_VALUES, Piece, SequentialSource, Source
 
 #: What NumPy and zipfile raise over files that are none.
 MALFORMED = (ValueError, EOFError, KeyError, NotImplementedError, zipfile.BadZipFile, zlib.error)
@@ -37,21 +38,26 @@ class ArchivedArray(SequentialSource):
         self._file = WatchedFile(path)
         self._key = key
 
-    def pieces(self) -> Iterator[tuple[np.ndarray, None]]:
+    def pieces(self) -> Generator[Piece, None, None]:
         """Blocks, unpacked one after the other."""
         self._file.check()
         step = max(1, READ_VALUES // self.n_features)
-        with explained(self.name), zipfile.ZipFile(self._file.path) as archive, _member(archive, self._key) as stream:
+        with (
+            explained(self.name),
+            zipfile.ZipFile(self._file.path) as archive,
+            _member(archive, self._key) as stream,
+        ):
             _read_header(stream)
             for first in range(0, self.n_samples, step):
                 block = np.empty((min(step, self.n_samples - first), self.n_features), self.dtype)
-                _read_into(stream, block)
+                if not read_into(stream, block):
+                    raise EOFError("it is cut off")
                 yield block, None
         self._file.check()
 
 
 def open_npz(path: Path, key: str | None, *, vector: bool = False) -> Source:
-    """Rows of one array of an .npz file; the only one, where none is named.  `vector`: it may be a single column."""
+    """Rows of one array of an .npz file; the only one, where none is named.  `vector`: it may be one column."""
     with explained(str(path)), zipfile.ZipFile(path) as archive:
         key = choose_key(str(path), [name.removesuffix(".npy") for name in archive.namelist()], key)
         with _member(archive, key) as stream:
@@ -62,7 +68,7 @@ def open_npz(path: Path, key: str | None, *, vector: bool = False) -> Source:
     if fortran:  # a row lies all over it: unpacked as a whole
         with path.open("rb") as whole:
             return MemorySource(read_npz(whole, str(path), key), str(path))
-    return ArchivedArray(path, key, *shape, dtype)
+    return ArchivedArray(path, key, shape[0], shape[1], dtype)
 
 
 def read_npz(stream: BinaryIO, name: str, key: str | None) -> np.ndarray:
@@ -96,12 +102,3 @@ def _read_header(stream: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     if dtype.hasobject:
         raise ValueError("Object arrays")
     return shape, fortran, dtype
-
-
-def _read_into(stream: Any, out: np.ndarray) -> None:
-    room = memoryview(out.reshape(-1).view(np.uint8))
-    while len(room):
-        n = stream.readinto(room)
-        if not n:
-            raise EOFError("it is cut off")
-        room = room[n:]

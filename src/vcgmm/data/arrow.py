@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ import numpy as np
 from .columns import Columns, as_list, choose_columns
 from .files import WatchedFile
 from .needed import needed
-from .source import READ_VALUES, SequentialSource
+from .source import READ_VALUES, Piece, SequentialSource
 
 PARQUET = (".parquet", ".pq")
 ARROW = (".arrow", ".feather", ".ipc")
@@ -26,8 +26,8 @@ class ArrowTable(SequentialSource):
     ----------
     path : Path
     columns : columns, optional
-        One column of lists, all of one length, or numeric columns.  None: the only column of lists where there is one,
-        else all columns, which must be numeric.
+        One column of lists, all of one length, or numeric columns.  None: the only column of lists where there is
+        one, else all columns, which must be numeric.
     """
 
     def __init__(self, path: Path, columns: Columns = None) -> None:
@@ -49,7 +49,7 @@ class ArrowTable(SequentialSource):
     def _opened(self, columns: list[int] | None = None, step: int = 1) -> Any:
         """Context that gives schema, number of rows, and an iterator over batches of the chosen columns alone."""
 
-    def pieces(self) -> Iterator[tuple[np.ndarray, None]]:
+    def pieces(self) -> Generator[Piece, None, None]:
         """Blocks."""
         self._file.check()
         step, at = max(1, READ_VALUES // self.n_features), 0
@@ -75,18 +75,22 @@ class ArrowTable(SequentialSource):
             lengths = [len(item) for item in column]
             row = next(i for i, length in enumerate(lengths) if length != self.n_features)
             raise ValueError(
-                f"{self.name} has {lengths[row]} values in row {at + row} of column {name!r}, but {self.n_features} in "
-                f"its first: all vectors must be equally long."
+                f"{self.name} has {lengths[row]} values in row {at + row} of column {name!r}, but "
+                f"{self.n_features} in its first: all vectors must be equally long."
             )
         if values.null_count:
             row = int(np.argmax(values.is_null().to_numpy(zero_copy_only=False))) // self.n_features
-            raise ValueError(f"{self.name} lacks a value in row {at + row} of column {name!r}: fill it in, or drop it.")
+            self._refuse_row(at + row, name)
         return np.asarray(values.to_numpy(zero_copy_only=False)).reshape(-1, self.n_features)
 
     def _refuse_missing(self, column: Any, name: str, at: int) -> None:
         if column.null_count:
-            row = at + int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
-            raise ValueError(f"{self.name} lacks a value in row {row} of column {name!r}: fill it in, or drop it.")
+            self._refuse_row(at + int(np.argmax(column.is_null().to_numpy(zero_copy_only=False))), name)
+
+    def _refuse_row(self, row: int, name: str) -> None:
+        raise ValueError(
+            f"{self.name} lacks a value in row {row} of column {name!r}: fill it in, or drop the row."
+        )
 
     @staticmethod
     @contextmanager
@@ -162,9 +166,11 @@ def _numpy_type(name: str, field: Any, kind: Any = None) -> np.dtype[Any]:
     types = needed("pyarrow", "Parquet and Arrow files").types
     if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
         raise ValueError(
-            f"{name} has a column {field.name!r} of {kind}, but real numbers are needed: choose others with columns=."
+            f"{name} has a column {field.name!r} of {kind}, but real numbers are needed: choose others, with "
+            f"columns=."
         )
-    return np.dtype(kind.to_pandas_dtype())
+    dtype: np.dtype[Any] = np.dtype(kind.to_pandas_dtype())
+    return dtype
 
 
 def _list_width(name: str, field: Any, place: int, batches: Any) -> tuple[int, np.dtype[Any]]:

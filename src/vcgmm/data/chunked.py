@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import zlib
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from .binary import checksum
 from .files import WatchedFile
 from .keys import choose_key
 from .needed import needed
 from .records import check_rows_shape
-from .source import READ_VALUES, SequentialSource
+from .source import READ_VALUES, Piece, SequentialSource
 
 HDF5 = (".h5", ".hdf5", ".he5", ".hdf")
 
@@ -43,7 +43,7 @@ class ChunkedArray(SequentialSource):
     def _opened(self) -> AbstractContextManager[Any]:
         """The array, for as long as the context lasts."""
 
-    def pieces(self) -> Iterator[tuple[np.ndarray, None]]:
+    def pieces(self) -> Generator[Piece, None, None]:
         """Blocks of whole chunks."""
         with self._opened() as array:
             for first in range(0, self.n_samples, self._step):
@@ -138,15 +138,15 @@ class ZarrArray(ChunkedArray):
     def _opened(self) -> Iterator[Any]:
         yield self._array
 
-    def pieces(self) -> Iterator[tuple[np.ndarray, None]]:
+    def pieces(self) -> Generator[Piece, None, None]:
         """Blocks of whole chunks, compared with those of the first pass: a store has no one file to look at."""
-        checksum = 0
+        found = 0
         for rows, _ in super().pieces():
-            checksum = zlib.crc32(np.ascontiguousarray(rows).reshape(-1).view(np.uint8), checksum)
+            found = checksum(rows, found)
             yield rows, None
         if self._checksum is None:
-            self._checksum = checksum
-        elif checksum != self._checksum:
+            self._checksum = found
+        elif found != self._checksum:
             raise ValueError(
                 f"{self.name} has changed between two passes: leave it alone while it is read, and open it again."
             )

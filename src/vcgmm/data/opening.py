@@ -58,20 +58,20 @@ def open_rows(
     Parameters
     ----------
     source : path-like, iterable of blocks, or callable that returns one
-        By its suffix: `.npy`; `.npz`; a table of numbers as text, `.csv` or `.tsv`, with or without a line of names;
-        `.parquet`; `.arrow` or `.feather`; `.fvecs`, `.bvecs`; `.fbin`, `.u8bin`; HDF5 (`.h5`); Zarr (`.zarr`).
-        A folder, or a pattern such as `parts/*.npy`: the files in it, in the order of their names.  With `dtype` and
-        `shape`: any file, as raw binary.  An object that yields (n, D) arrays, or pairs of them and their weights, the
-        same ones each time it is gone through.
+        By its suffix: `.npy`; `.npz`; a table of numbers as text, `.csv` or `.tsv`, with or without a line of
+        names; `.parquet`; `.arrow` or `.feather`; `.fvecs`, `.bvecs`; `.fbin`, `.u8bin`; HDF5 (`.h5`); Zarr
+        (`.zarr`).  A folder, or a pattern such as `parts/*.npy`: the files in it, in the order of their names.
+        With `dtype` and `shape`: any file, as raw binary.  An object that yields (n, D) arrays, or pairs of them
+        and their weights, the same ones each time it is gone through.
     key : str, optional
         Which array of an `.npz` or HDF5 file or a Zarr group; `file.npz:key` says the same. Needed where there are
         several.
     columns : str, int or sequence of them, optional
-        Which columns of a table, by name or number. One column of lists holds vectors; by default the only one there
-        is, else all columns.
+        Which columns of a table, by name or number; `file.csv:x,y` says the same. One column of lists holds
+        vectors; by default the only one there is, else all columns.
     weights : str, path-like or array, optional
-        One weight for each row: the column of a table, or array of an `.npz` or HDF5 file or Zarr group, of that name;
-        or a file; or an array.
+        One weight for each row: the column of a table, or array of an `.npz` or HDF5 file or Zarr group, of that
+        name; or a file; or an array.
     dtype, shape : optional
         Of raw binary: (rows, columns), with -1 for as many rows as there are.
 
@@ -105,9 +105,11 @@ def open_rows(
         rows = _open_object(source, choice)
         return rows if weights is None else WeightedSource(rows, _weights(weights))
     text = os.fspath(source)
-    if key is None and _names_array(text):
-        text, _, key = text.rpartition(":")
-        choice = replace(choice, key=key)
+    if key is None and columns is None and _names_part(text):
+        text, _, part = text.rpartition(":")
+        if _suffix(text) in TABLES:
+            columns = tuple(name.strip() for name in part.split(","))
+        choice = replace(choice, key=None if columns else part, columns=columns)
     rows = _open_path(text, choice)
     if weights is None:
         return rows
@@ -131,7 +133,8 @@ def _open_path(text: str, choice: Choice) -> Source:
     if path.exists():
         return _open_file(path, choice)
     if glob.has_magic(text):
-        return _open_shards(text, sorted(map(Path, glob.glob(text))), choice)
+        found = glob.glob(text)  # noqa: PTH207 (patterns may be absolute)
+        return _open_shards(text, sorted(map(Path, found)), choice)
     raise FileNotFoundError(f"{path} does not exist: check the name.")
 
 
@@ -156,8 +159,8 @@ def _open_file(path: Path, choice: Choice) -> Source:
         raise IsADirectoryError(f"{path} is a folder: give a file.")
     if suffix not in SUFFIXES:
         raise ValueError(
-            f"{path} is of an unknown kind: its name should end in {', '.join(SUFFIXES)}; or give dtype= and shape= "
-            f"of raw binary."
+            f"{path} is of an unknown kind: its name should end in {', '.join(SUFFIXES)}; or give dtype= and "
+            f"shape= of raw binary."
         )
     if choice.key is not None and suffix not in NAMED_ARRAYS:
         raise ValueError(f"{path} has no arrays by name, so key={choice.key!r} means nothing: leave it out.")
@@ -214,10 +217,15 @@ def open_vector(path: str | os.PathLike[str]) -> Source:
     return open_rows(path)
 
 
-def _names_array(text: str) -> bool:
-    """Whether the last part of a path is the name of an array."""
+def names_parts(text: str) -> bool:
+    """Whether a file holds columns or arrays that have names."""
+    return _suffix(text.rpartition(":")[0] if _names_part(text) else text) in (*NAMED_ARRAYS, *TABLES)
+
+
+def _names_part(text: str) -> bool:
+    """Whether the last part of a path is the name of an array, or of columns."""
     before, colon, _ = text.rpartition(":")
-    return bool(colon) and _suffix(before) in NAMED_ARRAYS and not Path(text).exists()
+    return bool(colon) and _suffix(before) in (*NAMED_ARRAYS, *TABLES) and not Path(text).exists()
 
 
 def _suffix(text: str) -> str:

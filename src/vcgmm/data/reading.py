@@ -27,7 +27,7 @@ def read_ahead(items: Generator[T, None, None], ahead: int = AHEAD) -> Generator
     Parameters
     ----------
     items : generator
-        Runs in that thread from beginning to end.  Its exceptions are raised here, at the same place of the sequence.
+        Runs in that thread from beginning to end.  Its exceptions are raised here, in their place of the sequence.
     ahead : int
 
     Notes

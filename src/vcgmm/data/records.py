@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .binary import read_into
 from .files import WatchedFile
 from .source import AddressedSource
 
@@ -31,15 +32,17 @@ class RecordFile(AddressedSource):
     path : Path
     offset : int
         Bytes before the first row.
-    n_samples, n_features : int
+    shape : tuple of int
+        Rows and features.
     dtype : dtype
     prefixed : bool, default=False
         Every row begins with its length, int32.
     """
 
     def __init__(
-        self, path: Path, offset: int, n_samples: int, n_features: int, dtype: np.dtype[Any], *, prefixed: bool = False
+        self, path: Path, offset: int, shape: tuple[int, int], dtype: np.dtype[Any], *, prefixed: bool = False
     ) -> None:
+        n_samples, n_features = shape
         super().__init__(str(path), n_samples, n_features, dtype)
         self._file = WatchedFile(path)
         self._offset = offset
@@ -69,12 +72,8 @@ class RecordFile(AddressedSource):
         self._file.check()
 
     def _read_into(self, file: FileIO, out: np.ndarray) -> None:
-        room = memoryview(out.reshape(-1).view(np.uint8))
-        while len(room):
-            n = file.readinto(room)
-            if not n:
-                raise ValueError(f"{self.name} has become shorter while it was read: leave it alone, and begin again.")
-            room = room[n:]
+        if not read_into(file, out):
+            raise ValueError(f"{self.name} has become shorter while it was read: leave it alone, and begin again.")
 
     def _check_lengths(self, first: int, lengths: np.ndarray) -> None:
         if (lengths != self.n_features).any():
@@ -92,12 +91,12 @@ class ColumnFile(AddressedSource):
     ----------
     path : Path
     offset : int
-    n_samples, n_features : int
+    shape : tuple of int
     dtype : dtype
     """
 
-    def __init__(self, path: Path, offset: int, n_samples: int, n_features: int, dtype: np.dtype[Any]) -> None:
-        super().__init__(str(path), n_samples, n_features, dtype)
+    def __init__(self, path: Path, offset: int, shape: tuple[int, int], dtype: np.dtype[Any]) -> None:
+        super().__init__(str(path), *shape, dtype)
         self._file = WatchedFile(path)
         self._offset = offset
 
@@ -119,8 +118,9 @@ def open_npy(path: Path) -> RecordFile | ColumnFile:
     """Rows of an .npy file."""
     array = map_npy(path)
     check_rows_shape(array.shape, str(path))
+    shape = (array.shape[0], array.shape[1])
     kind = RecordFile if array.flags.c_contiguous else ColumnFile
-    return kind(path, array.offset, *array.shape, array.dtype)
+    return kind(path, array.offset, shape, array.dtype)
 
 
 def map_npy(path: Path) -> np.memmap[Any, Any]:
@@ -140,8 +140,10 @@ def open_raw(path: Path, dtype: Any, shape: Any) -> RecordFile:
         kind = np.dtype(dtype)
     except TypeError:
         raise ValueError(f"dtype={dtype!r} is not known: give one of NumPy's, such as 'float32'.") from None
-    if not (isinstance(shape, tuple) and len(shape) == 2 and all(isinstance(n, int) for n in shape) and shape[1] > 0):
-        raise ValueError(f"shape={shape!r} is not valid: give (rows, columns), with -1 for as many rows as there are.")
+    if np.shape(shape) != (2,) or not all(isinstance(n, int) for n in shape) or shape[0] < -1 or shape[1] < 1:
+        raise ValueError(
+            f"shape={shape!r} is not valid: give (rows, columns), with -1 for as many rows as there are."
+        )
     size, stride = path.stat().st_size, shape[1] * kind.itemsize
     n_samples = size // stride if shape[0] == -1 else shape[0]
     if n_samples * stride != size:
@@ -149,7 +151,7 @@ def open_raw(path: Path, dtype: Any, shape: Any) -> RecordFile:
             f"{path} has {size:,} bytes, but {n_samples:,} rows of {shape[1]:,} values of {kind} are "
             f"{n_samples * stride:,}: it is cut off, or type or shape is another one."
         )
-    return RecordFile(path, 0, n_samples, shape[1], kind)
+    return RecordFile(path, 0, (n_samples, shape[1]), kind)
 
 
 def open_vecs(path: Path) -> RecordFile:
@@ -165,7 +167,7 @@ def open_vecs(path: Path) -> RecordFile:
             f"{path} is cut off, or no {path.suffix} file: its first row has {n_features} values, and its "
             f"{size:,} bytes are no number of such rows. Copy it again."
         )
-    return RecordFile(path, 0, size // stride, n_features, dtype, prefixed=True)
+    return RecordFile(path, 0, (size // stride, n_features), dtype, prefixed=True)
 
 
 def open_bin(path: Path) -> RecordFile:
@@ -179,7 +181,7 @@ def open_bin(path: Path) -> RecordFile:
             f"{path} is cut off, or no {path.suffix} file: {promised} would be {expected:,} bytes, and it has "
             f"{size:,}. Copy it again."
         )
-    return RecordFile(path, 8, int(head[0]), int(head[1]), dtype)
+    return RecordFile(path, 8, (int(head[0]), int(head[1])), dtype)
 
 
 def check_rows_shape(shape: tuple[int, ...], name: str) -> None:

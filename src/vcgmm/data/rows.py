@@ -1,8 +1,8 @@
 """Rows as the algorithm asks for them.
 
-A step asks its rows for very little: how many, how wide, their parts in order, and the rows with these indices.  A
-part is a run of blocks, and sums are taken per block: blocks depend on the width alone, so results depend neither on
-how the rows are read nor on the number of threads.
+A step asks its rows for very little: how many, how wide, their parts in order, and the rows with these indices.
+A part is a run of blocks, and sums are taken per block: blocks depend on the width alone, so results depend
+neither on how the rows are read nor on the number of threads.
 """
 
 from __future__ import annotations

@@ -32,8 +32,8 @@ class ShardedSource(Source):
             ):
                 if ours != theirs:
                     raise ValueError(
-                        f"{shard.name} has {_listed(what, ours)}, but {first.name} has {_listed(what, theirs)}: the "
-                        f"files of {name} must be alike. Convert it, or move it elsewhere."
+                        f"{shard.name} has {_listed(what, ours)}, but {first.name} has {_listed(what, theirs)}: "
+                        f"the files of {name} must be alike. Convert it, or move it elsewhere."
                     )
         super().__init__(name, None, first.n_features, first.dtype, first.columns)
         self.shards = list(shards)

@@ -7,7 +7,7 @@ Two kinds differ in how they are read.  `AddressedSource` can begin anywhere (re
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
 from typing import Any, Protocol
 
@@ -15,6 +15,10 @@ import numpy as np
 
 #: Values that a block of `Source.blocks`, or one read of a table, holds about.
 READ_VALUES = 1 << 20
+
+
+#: A block (n, D) with its weights (n,), or None where it has none.
+Piece = tuple[np.ndarray, np.ndarray | None]
 
 
 class Fill(Protocol):
@@ -87,7 +91,7 @@ class Source(ABC):
         n = "an unknown number of" if self._n_samples is None else f"{self._n_samples:,}"
         return f"<{type(self).__name__} {self.name}: {n} rows of {self.n_features:,} features, {self.dtype}>"
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:  # noqa: ARG002
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         """All rows in memory."""
         out = np.empty(self.shape, self.dtype)
         with self.cursor() as fill:
@@ -137,8 +141,8 @@ class Source(ABC):
         """Refuse another number of rows than there were before."""
         if n != self.n_samples:
             raise ValueError(
-                f"{self.name} gave {n:,} rows or more, but {self.n_samples:,} before: it has changed. Leave it alone "
-                f"while it is read, and begin again."
+                f"{self.name} gave {n:,} rows or more, but {self.n_samples:,} before: it has changed. Leave it "
+                f"alone while it is read, and begin again."
             )
 
     def _count(self) -> int:
@@ -187,13 +191,13 @@ class SequentialSource(Source):
     """A source that gives blocks from the first row to the last."""
 
     @abstractmethod
-    def pieces(self) -> Iterator[tuple[np.ndarray, np.ndarray | None]]:
+    def pieces(self) -> Generator[Piece, None, None]:
         """Blocks (n, D) of any length, each with its weights (n,) or None."""
 
     @contextmanager
     def cursor(self) -> Iterator[Fill]:
         """Begin a pass over all rows."""
-        with closing(self.pieces()) as pieces:  # type: ignore[type-var]
+        with closing(self.pieces()) as pieces:
             yield _Reblocking(pieces)
 
     def take(self, indices: np.ndarray) -> np.ndarray:
@@ -202,7 +206,7 @@ class SequentialSource(Source):
         order = np.argsort(indices, kind="stable")
         ordered = np.asarray(indices)[order]
         first = done = 0
-        with closing(self.pieces()) as pieces:  # type: ignore[type-var]
+        with closing(self.pieces()) as pieces:
             for rows, _ in pieces:
                 last = int(np.searchsorted(ordered, first + len(rows)))
                 out[order[done:last]] = rows[ordered[done:last] - first]
@@ -216,7 +220,7 @@ class SequentialSource(Source):
 class _Reblocking:
     """Blocks of one length from blocks of any length."""
 
-    def __init__(self, pieces: Iterator[tuple[np.ndarray, np.ndarray | None]]) -> None:
+    def __init__(self, pieces: Iterator[Piece]) -> None:
         self._pieces = pieces
         self._rows: np.ndarray | None = None
         self._weights: np.ndarray | None = None
@@ -231,8 +235,9 @@ class _Reblocking:
                 if self._rows is None:
                     break
             step = min(len(rows) - n, len(self._rows) - self._used)
-            rows[n : n + step] = self._rows[self._used : self._used + step]
-            if weights is not None:
-                weights[n : n + step] = 1.0 if self._weights is None else self._weights[self._used : self._used + step]
+            taken = slice(self._used, self._used + step)
+            rows[n : n + step] = self._rows[taken]
+            if weights is not None and self._weights is not None:
+                weights[n : n + step] = self._weights[taken]
             n, self._used = n + step, self._used + step
         return n

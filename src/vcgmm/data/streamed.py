@@ -45,8 +45,8 @@ class StreamedRows(Rows):
             if bad.any():
                 row = int(np.argmax(bad))
                 raise ValueError(
-                    f"The weight of {self.source.name}, {self.locate(first + row)}, is {weights[row]}: weights are "
-                    f"finite and not negative. Use 0 for a row that should not count."
+                    f"The weight of {self.source.name}, {self.locate(first + row)}, is {weights[row]}: weights "
+                    f"are finite and not negative. Use 0 for a row that should not count."
                 )
             largest = max(largest, float(weights.max(initial=0.0)))
             with np.errstate(over="ignore"):
@@ -54,7 +54,7 @@ class StreamedRows(Rows):
             first += len(weights)
         self.source.check_count(first)
         if largest == 0.0:
-            raise ValueError(f"The weights of {self.source.name} are zero for every row: give one a positive weight.")
+            raise ValueError(f"The weights of {self.source.name} are zero for every row: give one that is not.")
         if not math.isfinite(total):
             raise ValueError(f"The weights of {self.source.name} sum to infinity: divide them by the largest.")
         self.weight_unit = math.ldexp(1.0, math.frexp(largest)[1] - 1)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import importlib.util
 import io
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
@@ -19,7 +19,7 @@ import numpy as np
 from .columns import Columns, choose_columns
 from .dialect import Dialect, first_mistake, sniff
 from .files import WatchedFile
-from .source import READ_VALUES, SequentialSource
+from .source import READ_VALUES, Piece, SequentialSource
 
 #: Bytes that pyarrow reads at a time; a row must fit into them.
 _CHUNK = 1 << 22
@@ -48,8 +48,10 @@ class TextTable(SequentialSource):
         self._chosen = choose_columns(str(path), names, self._dialect.n_fields, columns)
         chosen_names = None if names is None else tuple(names[i] for i in self._chosen)
         super().__init__(str(path), None, len(self._chosen), np.dtype(np.float64), chosen_names)
+        with closing(self.pieces()) as pieces:
+            next(pieces, None)  # most mistakes are in the first lines: told at once
 
-    def pieces(self) -> Iterator[tuple[np.ndarray, None]]:
+    def pieces(self) -> Generator[Piece, None, None]:
         """Blocks of some megabytes of text each."""
         self._file.check()
         with self._file.path.open("rb") as file:
@@ -99,8 +101,8 @@ def _with_pyarrow(file: BinaryIO, dialect: Dialect, chosen: list[int]) -> Iterat
             column_names=names, block_size=max(_CHUNK, 4 * dialect.first_length), use_threads=False
         ),
         arrow_csv.ParseOptions(delimiter=dialect.delimiter),
-        # Nothing stands for a missing value: fits refuse them, so a table had better not have any. Columns that are
-        # not chosen are converted too: a mistake is one whatever is asked for.
+        # Nothing stands for a missing value: fits refuse them, so a table had better not have any. Columns that
+        # are not chosen are converted too: a mistake is one whatever is asked for.
         arrow_csv.ConvertOptions(column_types=dict.fromkeys(names, pa.float64()), null_values=[]),
     )
     for batch in reader:

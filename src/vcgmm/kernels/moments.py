@@ -46,8 +46,8 @@ def merge_moments(
 ) -> tuple[float, float]:
     """Add blocks to what has been summed so far, one after the other.
 
-    With W the mass and m the mean before, W_b and m_b those of a block and S_b its scatter about m_b, the scatter of
-    both about their common mean is S + S_b + W W_b / (W + W_b) ||m_b - m||^2: nothing is subtracted.
+    With W the mass and m the mean before, W_b and m_b those of a block and S_b its scatter about m_b, the scatter
+    of both about their common mean is S + S_b + W W_b / (W + W_b) ||m_b - m||^2: nothing is subtracted.
 
     Parameters
     ----------
