@@ -127,7 +127,7 @@ class ZarrArray(ChunkedArray):
             if key is not None:
                 raise ValueError(f"{path} is one array, so key={key!r} means nothing: leave it out.")
         else:
-            arrays = {name.strip("/"): item for name, item in store.arrays()}
+            arrays = {name.strip("/"): item for name, item in sorted(store.arrays())}
             names = [name for name, item in arrays.items() if key is not None or item.ndim == 2]
             store = arrays[choose_key(str(path), names, key.strip("/") if key else None)]
         self._array = store

@@ -95,6 +95,8 @@ class ShardedSource(Source):
 
 
 def _listed(what: str, value: object) -> str:
+    if value is None:
+        return "no names of columns"
     if what == "features":
         return f"{value} features"
     return f"{what} {', '.join(value) if isinstance(value, tuple) else value}"

@@ -157,10 +157,10 @@ class _Facts(ProgressColumn):
     def render(self, task: Task) -> Text:
         if task.fields["unit"].startswith("rows") and task.completed and task.elapsed:
             rate = task.completed / task.elapsed
-            text = f"{short_number(rate)} rows/s"
+            left = ""
             if task.total is not None and task.completed < task.total:
-                text += f", about {duration((task.total - task.completed) / rate)} left"
-            return Text(text, style="progress.data.speed")
+                left = f"about {duration((task.total - task.completed) / rate)} left, "
+            return Text(f"{left}{short_number(rate)} rows/s", style="progress.data.speed")
         return Text(task.fields["facts"])
 
 
