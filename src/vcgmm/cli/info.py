@@ -73,7 +73,8 @@ def _rows(file: str, as_json: bool) -> None:
 
 def _n_bytes(file: str) -> int:
     """Size of a file, or of all files in a folder or of a pattern."""
-    text = file if Path(file).exists() or not Path(file.rpartition(":")[0]).exists() else file.rpartition(":")[0]
+    before = file.rpartition(":")[0]  # the file itself, without what to take of it
+    text = before if before and not Path(file).exists() and Path(before).exists() else file
     found = [Path(text)] if Path(text).exists() else [Path(name) for name in glob.glob(text)]  # noqa: PTH207 (may be absolute)
     every = (inside for path in found for inside in ([path] if path.is_file() else path.rglob("*")))
     return sum(path.stat().st_size for path in every if path.is_file())
