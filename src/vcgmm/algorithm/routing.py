@@ -1,8 +1,8 @@
 """A near cluster of every point at a cost that does not grow with the number of clusters.
 
 Every cluster knows the clusters around it.  A point is first compared with at most `MOST_LANDMARKS` landmarks,
-then with the clusters around the nearest of them, then with those around the nearest cluster found, and so on until
-none is nearer: O((landmarks + steps x candidates) D) a point.  Points that are at the same cluster take a step
+then with the clusters around the nearest of them, then with those around the nearest cluster found, and so on
+until none is nearer: O((landmarks + steps x candidates) D) a point.  Points at the same cluster take a step
 together, as one matrix product.
 """
 
