@@ -15,6 +15,7 @@ from ..progress import Callback, Progress
 from .blocked import BlockedSearch
 from .em import Fit, variational_em
 from .estep import Search, State
+from .local_points import LocalPoints
 from .nearest import k_nearest
 from .pointwise import PointwiseSearch
 from .random import generator
@@ -34,7 +35,7 @@ class Attempts:
     ----------
     problem : Problem
     points : (N', D) float32 or float64
-        The coreset's, in local coordinates; let go of once the last attempt has its own order of them.
+        The coreset's, in local coordinates; searches change their order.
     costs : Costs
         Of what has been done already; added to in place.
     callbacks : sequence of Callback
@@ -69,15 +70,16 @@ class Attempts:
         first = 0 if snapshot is None else snapshot.attempt
         best = [] if snapshot is None or snapshot.best is None else [snapshot.best]  # one at most
         for attempt in range(first, n_init):
+            if attempt > first:  # the last search has put the points in an order of its own
+                LocalPoints(self.problem.coreset, self.problem.frame, self.workers).fill(self.points)
             if snapshot is not None and attempt == first:
                 now, search = self._restore(snapshot)
             else:
                 now, search = self._seed(attempt, *best)
-            if attempt == n_init - 1:
-                del self.points  # the search keeps its own order of them: one copy is enough
             # Where it went last matters no more, and is as large as the means.
             ended = Attempt(replace(self._improve(now, search), moves=None), search.neighbors)
             best = [max([*best, ended], key=lambda one: one.fit.bounds[-1])]
+            del search  # its winners, before the next one has some
             if ended.fit.stopped:
                 break
         return best[0]
@@ -235,6 +237,7 @@ def _blocked(
         error,
         problem.variance_floor,
         workers,
+        LocalPoints(problem.coreset, problem.frame, workers).fill,
     )
 
 
