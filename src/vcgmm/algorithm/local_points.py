@@ -6,6 +6,8 @@ array of the same size beside them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ..data import ArrayRows
@@ -18,7 +20,7 @@ from .frame import Frame
 
 
 class LocalPoints:
-    """Where points in local coordinates come from.
+    """Points in local coordinates, made when they are first needed.
 
     Parameters
     ----------
@@ -31,35 +33,75 @@ class LocalPoints:
         self.source = ArrayRows(coreset.points)
         self.frame = frame
         self.workers = workers
+        self._array: np.ndarray | None = None
 
-    def all(self) -> np.ndarray:
-        """All points (N', D), in the coreset's order."""
-        points = np.empty((self.source.n_samples, self.source.n_features), self.frame.dtype)
-        self.fill(points)
-        return points
+    def __len__(self) -> int:
+        """Number of points N'."""
+        return self.source.n_samples
+
+    @property
+    def n_features(self) -> int:
+        """D."""
+        return self.source.n_features
+
+    @property
+    def array(self) -> np.ndarray:
+        """All points (N', D); one array, which searches may reorder."""
+        if self._array is None:
+            self._array = np.empty((len(self), self.n_features), self.frame.dtype)
+            self.fill(self._array)
+        return self._array
+
+    def put_back(self) -> None:
+        """Put the array, if there is one, in the coreset's order again."""
+        if self._array is not None:
+            self.fill(self._array)
+
+    def take(self, rows: np.ndarray) -> np.ndarray:
+        """These points (n, D), in this order."""
+        return self.frame.enter(self.source.take(rows))
 
     def fill(self, points: np.ndarray, rows: np.ndarray | None = None) -> None:
-        """Write the coreset's points, or these rows of it in this order, block by block.
+        """Write all points in the coreset's order, or in the order of `rows`, block by block.
 
         Parameters
         ----------
-        points : (n, D) of the frame's dtype
+        points : (N', D) of the frame's dtype
             Filled.
-        rows : (n,) int, optional
+        rows : (N',) int, optional
         """
-        source, frame = self.source, self.frame
-        wide = exact_float(source.dtype)
 
-        def convert(_thread: int, first: int, last: int) -> None:
+        def use(part: slice, block: np.ndarray) -> None:
+            change_coordinates(block, self.frame.origin, self.frame.scale, points[part])
+
+        self._each_block(use, rows)
+
+    def project(self, directions: np.ndarray) -> np.ndarray:
+        """All points projected onto directions (D, d), (N', d), without the array of all points."""
+        projected = np.empty((len(self), directions.shape[1]), self.frame.dtype)
+
+        def use(part: slice, block: np.ndarray) -> None:
+            np.dot(self.frame.enter(block), directions, projected[part])
+
+        self._each_block(use)
+        return projected
+
+    def _each_block(self, use: Callable[[slice, np.ndarray], None], rows: np.ndarray | None = None) -> None:
+        """Call use(part, block) on all threads, with blocks of a fixed size in data coordinates."""
+        source = self.source
+        wide = exact_float(source.dtype)
+        direct = source.array.dtype == wide and source.array.flags.c_contiguous
+
+        def work(_thread: int, first: int, last: int) -> None:
             for i in range(first, last):
                 a, b = source.bounds(i)
                 if rows is None:
                     block = source.block(i)
-                elif source.array.dtype == wide and source.array.flags.c_contiguous:
+                elif direct:
                     block = np.empty((b - a, source.n_features), wide)
                     take_rows(0, b - a, source.array, rows[a:b].astype(np.int64), block)
                 else:
                     block = np.ascontiguousarray(source.array[rows[a:b]], dtype=wide)
-                change_coordinates(block, frame.origin, frame.scale, points[a:b])
+                use(slice(a, b), block)
 
-        self.workers.run(convert, source.n_blocks)
+        self.workers.run(work, source.n_blocks)

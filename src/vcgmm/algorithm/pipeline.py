@@ -86,7 +86,7 @@ def run(
     problem = Problem(settings, coreset, unit, frame, variance_floor(facts, frame, settings.reg_covar))
     del facts  # a number for every row
     costs = Costs(dict.fromkeys(STEPS, 0.0), {**dict.fromkeys(STEPS, 0), "coreset": rows.n_samples}, 0.0)
-    attempts = Attempts(problem, to_local(coreset, frame, workers), costs, callbacks, progress, workers, keep)
+    attempts = Attempts(problem, LocalPoints(coreset, frame, workers), costs, callbacks, progress, workers, keep)
     progress.finish()
     costs.elapsed = costs.seconds["coreset"] = time.perf_counter() - begun
     return in_data_coordinates(attempts.run(), problem, costs)
@@ -108,9 +108,8 @@ def resume(
     callbacks, progress, workers, keep : as in `run`
     """
     problem, costs = snapshot.problem, snapshot.costs
-    attempts = Attempts(
-        problem, to_local(problem.coreset, problem.frame, workers), costs, callbacks, progress, workers, keep
-    )
+    points = LocalPoints(problem.coreset, problem.frame, workers)
+    attempts = Attempts(problem, points, costs, callbacks, progress, workers, keep)
     return in_data_coordinates(attempts.run(snapshot), problem, costs)
 
 
@@ -163,7 +162,7 @@ def check_distinct(coreset: Coreset, name: str, n_clusters: int, n_samples: int)
 
 def to_local(coreset: Coreset, frame: Frame, workers: Workers) -> np.ndarray:
     """The coreset's points in local coordinates, (N', D)."""
-    return LocalPoints(coreset, frame, workers).all()
+    return LocalPoints(coreset, frame, workers).array
 
 
 def variance_floor(facts: Moments, frame: Frame, reg_covar: float) -> float:
