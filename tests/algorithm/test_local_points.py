@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -42,6 +44,29 @@ def test_any_order_has_the_same_bits(points: LocalPoints) -> None:
         points.fill(out, rows)
         np.testing.assert_array_equal(out, points.array[order])
     np.testing.assert_array_equal(points.take(order[:7]), points.array[order[:7]])
+
+
+def test_points_are_reordered_in_place_again_and_again(points: LocalPoints) -> None:
+    rng = np.random.default_rng(3)
+    array, expected, rows = points.array, points.array.copy(), np.arange(N)
+    for _ in range(3):
+        order = rng.permutation(N)
+        order[:5] = np.sort(order[:5])
+        expected, rows = expected[order], rows[order]
+        points.reorder(array, order, rows)
+        np.testing.assert_array_equal(array, expected)
+
+
+def test_mapped_rows_are_not_fetched_from_their_file(tmp_path: Path, workers: Workers) -> None:
+    rows = rows_of("float32")
+    np.save(tmp_path / "rows.npy", rows)
+    mapped = np.load(tmp_path / "rows.npy", mmap_mode="r+")
+    frame = Frame(np.zeros(D), 1.0, np.dtype(np.float32))
+    points = LocalPoints(Coreset(np.arange(N), mapped, np.ones(N)), frame, workers)
+    array, order = points.array, np.random.default_rng(4).permutation(N)
+    mapped[:] = 0
+    points.reorder(array, order, order)
+    np.testing.assert_array_equal(array, rows[order])
 
 
 def test_points_are_put_back_into_the_order_of_the_coreset(points: LocalPoints) -> None:

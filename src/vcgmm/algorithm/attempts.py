@@ -239,7 +239,7 @@ def _blocked(
         error,
         problem.variance_floor,
         workers,
-        points.fill,
+        points.reorder,
     )
 
 

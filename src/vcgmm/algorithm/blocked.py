@@ -33,9 +33,9 @@ class BlockedSearch:
         Weighted squared distance to `labels`: where no variance is known, it begins from this.
     variance_floor : float
     workers : Workers
-    fetch : callable, optional
-        fetch(points, rows) writes the given points (N', D) in the order of `rows`; `points` are then reordered in
-        place.  Without it they are left as they are, and the search keeps a copy in its own order.
+    reorder : callable, optional
+        `LocalPoints.reorder`, to change the order of `points` in place.  Without it they are left as they are, and
+        the search keeps a copy in its own order.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class BlockedSearch:
         start_error: float,
         variance_floor: float,
         workers: Workers,
-        fetch: Callable[[np.ndarray, np.ndarray], None] | None = None,
+        reorder: Callable[[np.ndarray, np.ndarray, np.ndarray], None] | None = None,
     ) -> None:
         self.points = points
         self.weights = weights
@@ -65,7 +65,7 @@ class BlockedSearch:
         self.start_error = start_error
         self.variance_floor = variance_floor
         self.workers = workers
-        self.fetch = fetch
+        self.reorder = reorder
         self._quanta = Quanta(points, weights, workers)
         self._misplaced = len(points)
         self._rows = np.arange(
@@ -159,16 +159,16 @@ class BlockedSearch:
         """Reorder the points themselves: reading rows in sequence is much faster than fetching them."""
         winners = np.empty_like(self.winners)
         self._rows = self._rows[order]
-        points = self.points if self.fetch is not None else np.empty_like(self.points)
+        points = self.points if self.reorder is not None else np.empty_like(self.points)
 
         def work(_thread: int, first: int, last: int) -> None:
             take_rows(first, last, self.winners, order, winners)
-            if self.fetch is None:
+            if self.reorder is None:
                 take_rows(first, last, self.points, order, points)
 
         self.workers.run(work, len(order))
-        if self.fetch is not None:
-            self.fetch(points, self._rows)
+        if self.reorder is not None:
+            self.reorder(points, order, self._rows)
         self.points, self.winners = points, winners
         self.weights = self.weights[order]
         self._misplaced = 0

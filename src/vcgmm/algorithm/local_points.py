@@ -1,7 +1,7 @@
 """The coreset's points in local coordinates, in any order, as often as needed.
 
 A search reorders its points now and then.  Written again from the coreset in the new order, they need no second
-array of the same size beside them.
+array of the same size beside them; where the coreset's rows cannot be fetched quickly, they change places.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from ..data import ArrayRows
 from ..data.rows import exact_float
 from ..kernels.moments import change_coordinates
-from ..kernels.sorting import take_rows
+from ..kernels.sorting import permute_rows, take_rows
 from ..parallel import Workers
 from .coreset import Coreset
 from .frame import Frame
@@ -61,6 +61,28 @@ class LocalPoints:
         """These points (n, D), in this order."""
         return self.frame.enter(self.source.take(rows))
 
+    def reorder(self, points: np.ndarray, order: np.ndarray, rows: np.ndarray) -> None:
+        """points[i] = points[order[i]] for all i at once, in place.
+
+        Parameters
+        ----------
+        points : (N', D) of the frame's dtype
+            All points, in any order.
+        order : (N',) int64
+        rows : (N',) int
+            Where the points that are to lie there are in the coreset.
+        """
+        if self._quick:
+            self.fill(points, rows)
+        else:
+            permute_rows(points, order, np.zeros(len(self), np.bool_), np.empty_like(points[0]))
+
+    @property
+    def _quick(self) -> bool:
+        """Whether any row can be fetched at once: not from many places, nor from a file."""
+        array = self.source.array
+        return array.strides[1] == array.itemsize and not isinstance(array, np.memmap)
+
     def fill(self, points: np.ndarray, rows: np.ndarray | None = None) -> None:
         """Write all points in the coreset's order, or in the order of `rows`, block by block.
 
@@ -90,7 +112,7 @@ class LocalPoints:
         """Call use(part, block) on all threads, with blocks of a fixed size in data coordinates."""
         source = self.source
         wide = exact_float(source.dtype)
-        direct = source.array.dtype == wide and source.array.flags.c_contiguous
+        direct = source.dtype == wide and source.array.flags.c_contiguous
 
         def work(_thread: int, first: int, last: int) -> None:
             for i in range(first, last):
