@@ -304,6 +304,25 @@ def test_labels_and_densities_go_straight_to_a_file(tmp_path: Path, suffix: str)
         np.testing.assert_array_equal(np.asarray(scores)[:, 0], model.score_samples(X))
 
 
+@pytest.mark.parametrize("together", [1, 1 << 25])
+def test_approximate_labels_are_those_of_the_array(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, together: int
+) -> None:
+    monkeypatch.setattr("vcgmm.evaluation.VALUES_TOGETHER", together)
+    monkeypatch.setattr("vcgmm.evaluation.LEAST_TOGETHER", 1000)
+    X = rows_of("npy")
+    X[5] = 1e30  # too far away for float32
+    model = VCGMM(600, random_state=0, max_iter=3, tol=1.0).fit(X[6:])
+    expected = model.predict(X, method="approximate")
+    source = vcgmm.open(np.array_split(X, 3))
+    np.testing.assert_array_equal(model.predict(source, method="approximate"), expected)
+    model.predict(source, method="approximate", output=tmp_path / "labels.npy")
+    np.testing.assert_array_equal(np.load(tmp_path / "labels.npy"), expected)
+    exact = model.predict(X)
+    assert (exact == expected).mean() > 0.9
+    assert exact[5] == expected[5]
+
+
 def test_rows_that_are_no_good_leave_no_labels(tmp_path: Path) -> None:
     X = rows_of("npy")
     model = VCGMM(9, random_state=0).fit(X)

@@ -21,7 +21,7 @@ from .algorithm.settings import Settings
 from .building_blocks import draw_seed
 from .data import ArrayRows, Rows
 from .data.appending import appending
-from .evaluation import Evaluator
+from .evaluation import FEW_COMPONENTS, Evaluator, gathered
 from .interop import faiss_index, gaussian_mixture
 from .parallel import Workers
 from .persistence import (
@@ -56,6 +56,7 @@ if TYPE_CHECKING:
 INITS = ("two_level", "afkmc2", "k-means++", "random")
 SEARCHES = ("blocked", "pointwise")
 COVARIANCES = ("isotropic",)
+PREDICTIONS = ("exact", "approximate")
 
 #: coreset_size="auto": so many points for each component, which costs 1 to 3 % in error against all points, and
 #: not fewer than so many in all (docs/benchmarks.md).
@@ -407,17 +408,24 @@ class VCGMM(DensityMixin, BaseEstimator):
     # ------------------------------------------------------------------------------------------------ using
 
     @overload
-    def predict(self, X: Any) -> np.ndarray: ...
+    def predict(self, X: Any, method: str = ...) -> np.ndarray: ...
 
     @overload
-    def predict(self, X: Any, *, output: str | os.PathLike[str]) -> None: ...
+    def predict(self, X: Any, method: str = ..., *, output: str | os.PathLike[str]) -> None: ...
 
-    def predict(self, X: Any, *, output: str | os.PathLike[str] | None = None) -> np.ndarray | None:
+    def predict(
+        self, X: Any, method: str = "exact", *, output: str | os.PathLike[str] | None = None
+    ) -> np.ndarray | None:
         """Nearest of all means for every row, compared in the fit's `dtype`.
 
         Parameters
         ----------
         X : array-like of shape (N, D), or source
+        method : {"exact", "approximate"}, default="exact"
+            "approximate": every row goes from a landmark to nearer and nearer means, along the neighbours of each,
+            at a cost that does not grow with `n_components`.  Most rows end at the nearest mean, the others near
+            it; which do may depend on the rows they come with.  The first call builds what it needs, later ones
+            use it again.  Up to 512 components are all compared, so that the result is exact.
         output : path-like, optional
             A file to write the labels to, part by part, instead of returning them: `.npy`, `.parquet`, `.csv` or
             `.tsv`.  It is there as a whole or not at all; an existing one is replaced.
@@ -427,11 +435,16 @@ class VCGMM(DensityMixin, BaseEstimator):
         (N,) int32, or None with `output`
         """
         rows = self._check_predict(X)
+        check_choice("method", method, PREDICTIONS)
         with self._evaluate("predict", rows) as evaluator:
+            if method == "exact" or len(self.means_) <= FEW_COMPONENTS:
+                pieces = evaluator.label_pieces(rows)
+            else:
+                pieces = evaluator.near_label_pieces(rows, evaluator.routing(self, self.neighbors_))
             if output is None:
-                return evaluator.labels(rows)
+                return gathered(pieces, np.empty(rows.n_samples, np.int32))
             with appending(output, rows.n_samples, np.dtype(np.int32), "label") as append:
-                for _, labels in evaluator.label_parts(rows):
+                for labels in pieces:
                     append(labels)
         return None
 
@@ -499,10 +512,11 @@ class VCGMM(DensityMixin, BaseEstimator):
         """
         rows = self._check_predict(X)
         with self._evaluate("score", rows) as evaluator:
+            pieces = (densities for _, densities in evaluator.log_density_parts(rows, self.variance_))
             if output is None:
-                return evaluator.log_density(rows, self.variance_)
+                return gathered(pieces, np.empty(rows.n_samples))
             with appending(output, rows.n_samples, np.dtype(np.float64), "log_density") as append:
-                for _, densities in evaluator.log_density_parts(rows, self.variance_):
+                for densities in pieces:
                     append(densities)
         return None
 

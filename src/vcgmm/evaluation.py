@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import closing
 from typing import TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from .algorithm.frame import Frame
 from .algorithm.nearest import Centres
+from .algorithm.routing import Routing
 from .data import Part, Rows
 from .kernels.distances import distances_to
 from .parallel import Workers
@@ -22,6 +24,16 @@ SAFE_FLOAT64 = 1e150
 #: What of a part is used: rows as given, and in local coordinates, and the places where results go.
 Use = Callable[[slice, np.ndarray, np.ndarray], None]
 T = TypeVar("T")
+
+#: Up to so many components, comparing with all of them takes no longer than finding a way to the near ones.
+FEW_COMPONENTS = 512
+
+#: Values of rows that find their way together, and rows at least: the more meet at a cluster, the faster.
+VALUES_TOGETHER = 1 << 25
+LEAST_TOGETHER = 8192
+
+#: Beside the models, not in them: they are as quickly copied and pickled as before.
+_routings: WeakKeyDictionary[object, tuple[np.ndarray, Routing]] = WeakKeyDictionary()
 
 
 class Evaluator:
@@ -80,8 +92,8 @@ class Evaluator:
                 yield part, result
                 self.advance(len(part))
 
-    def label_parts(self, rows: Rows) -> Generator[tuple[Part, np.ndarray], None, None]:
-        """Nearest mean (n,) int32, part by part."""
+    def label_pieces(self, rows: Rows) -> Generator[np.ndarray, None, None]:
+        """Nearest mean, some (n,) int32 at a time."""
 
         def work(part: Part) -> np.ndarray:
             ids = np.empty(len(part), np.int32)
@@ -92,7 +104,9 @@ class Evaluator:
             self._each_block(part, self.dtype, use)
             return ids
 
-        return self._in_order(rows, work)
+        with closing(self._in_order(rows, work)) as parts:
+            for _, ids in parts:
+                yield ids
 
     def nearest_parts(
         self, rows: Rows, k: int
@@ -134,12 +148,47 @@ class Evaluator:
 
         return self._in_order(rows, work)
 
-    def labels(self, rows: Rows) -> np.ndarray:
-        """Nearest mean (N,) int32."""
-        ids = np.empty(rows.n_samples, np.int32)
-        for part, found in self.label_parts(rows):
-            ids[part.first : part.first + len(part)] = found
-        return ids
+    def routing(self, owner: object, neighbors: np.ndarray) -> Routing:
+        """What `near_label_pieces` needs, made once for an owner of means, and again when it has others."""
+        means, routing = _routings.get(owner, (None, None))
+        if routing is None or means is not self.data_means or routing.means.dtype != self.dtype:
+            routing = Routing(self.means, self.dtype, neighbors, self.workers)
+            _routings[owner] = self.data_means, routing
+        return routing
+
+    def near_label_pieces(self, rows: Rows, routing: Routing) -> Generator[np.ndarray, None, None]:
+        """A mean that is near, and mostly the nearest, at a cost that does not grow with C; some at a time."""
+        dtype = routing.means.dtype
+        together = max(LEAST_TOGETHER, VALUES_TOGETHER // rows.n_features) // rows.rows_per_block + 1
+        points = np.empty((min(together * rows.rows_per_block, rows.n_samples), rows.n_features), dtype)
+        far: list[tuple[slice, np.ndarray]] = []
+        n = 0
+
+        def enter(part: Part) -> list[np.ndarray]:
+            return [self._points(part, *bounds, part.block(*bounds), dtype) for bounds in part.bounds()]
+
+        def labels() -> np.ndarray:
+            ids, _ = routing.labels_of(points[:n], self.workers)
+            for place, local in far:  # very rare: compared with all means
+                self._ready(local.dtype).nearest_of(local, ids[place], np.empty(len(local)))
+            far.clear()
+            return ids
+
+        with closing(self._in_order(rows, enter)) as parts:
+            for _, blocks in parts:
+                for local in blocks:
+                    place = slice(n, n + len(local))
+                    if local.dtype == dtype:
+                        points[place] = local
+                    else:
+                        points[place] = 0
+                        far.append((place, local))
+                    n += len(local)
+                    if n == len(points):
+                        yield labels()
+                        n = 0
+        if n:
+            yield labels()
 
     def labels_and_error(self, rows: Rows, weights: np.ndarray | None) -> tuple[np.ndarray, float]:
         """Nearest mean (N,) int32, and the weighted sum of squared distances to it."""
@@ -165,19 +214,21 @@ class Evaluator:
             ids[here], distances[here] = found
         return ids, distances
 
-    def log_density(self, rows: Rows, variance: float) -> np.ndarray:
-        """Exact log p(y) of every row (N,) float64, over all components (Eq. 1)."""
-        out = np.empty(rows.n_samples)
-        for part, found in self.log_density_parts(rows, variance):
-            out[part.first : part.first + len(part)] = found
-        return out
-
     def mean_log_density(self, rows: Rows, variance: float, weights: np.ndarray | None) -> float:
         """Weighted mean of log p(y)."""
         total = BlockSum(weights)
         for part, found in self.log_density_parts(rows, variance):
             total.add(part, found)
         return total.value / total.mass
+
+
+def gathered(pieces: Iterable[np.ndarray], out: np.ndarray) -> np.ndarray:
+    """Pieces one after the other in one array, which they fill."""
+    n = 0
+    for piece in pieces:
+        out[n : n + len(piece)] = piece
+        n += len(piece)
+    return out
 
 
 class BlockSum:
