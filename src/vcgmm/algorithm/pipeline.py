@@ -78,7 +78,8 @@ def run(
     keep : Keep, optional
     """
     begun = time.perf_counter()
-    progress.start("coreset", 2 * rows.n_samples)
+    n_passes = 1 if settings.coreset_size is None or settings.coreset_size >= rows.n_samples else 2
+    progress.start("coreset", n_passes * rows.n_samples)
     weights, unit = (None, rows.weight_unit) if weights is None else in_units(weights)
     facts = moments(rows, weights, workers, progress.advance)
     coreset = make_coreset(rows, weights, facts, settings, workers, progress.advance)
