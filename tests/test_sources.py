@@ -147,6 +147,10 @@ def weighted_sources(folder: Path, X: np.ndarray, weights: np.ndarray) -> Iterat
     yield "array", vcgmm.open(folder / "X.npy", weights=weights)
     yield "list", vcgmm.open(folder / "X.npy", weights=weights.tolist())
     yield "file", vcgmm.open(folder / "X.npy", weights=folder / "w.npy")
+    yield (
+        "file beside a table",
+        vcgmm.open(folder / "X.csv", columns=["a", "b", "c"], weights=str(folder / "w.npy")),
+    )
     yield "array of an archive", vcgmm.open(folder / "X.npz", key="X", weights="w")
     yield "column", vcgmm.open(folder / "X.parquet", weights="w")
     yield "column beside chosen ones", vcgmm.open(folder / "X.parquet", columns=["a", "b", "c"], weights="w")

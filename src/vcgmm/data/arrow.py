@@ -191,13 +191,3 @@ def _ragged(column: Any, width: int) -> bool:
     if types.is_fixed_size_list(column.type):
         return False
     return bool((np.diff(column.offsets.to_numpy()) != width).any())
-
-
-def open_parquet(path: Path, columns: Columns) -> ArrowTable:
-    """Rows of a Parquet file."""
-    return ParquetTable(path, columns)
-
-
-def open_ipc(path: Path, columns: Columns) -> ArrowTable:
-    """Rows of an Arrow or Feather file."""
-    return IpcTable(path, columns)

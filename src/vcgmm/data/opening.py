@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from .archives import open_npz
-from .arrow import ARROW, PARQUET, open_ipc, open_parquet
+from .arrow import ARROW, PARQUET, IpcTable, ParquetTable
 from .chunked import HDF5, Hdf5Array, ZarrArray
 from .columns import Columns
 from .memory import MemorySource
 from .objects import ObjectSource
-from .records import BINS, VECS, map_npy, open_bin, open_npy, open_raw, open_vecs
+from .records import BINS, VECS, RecordFile, map_npy, open_bin, open_npy, open_raw, open_vecs
 from .shards import ShardedSource
 from .source import Source
 from .tables import TextTable
@@ -113,10 +113,10 @@ def open_rows(
     rows = _open_path(text, choice)
     if weights is None:
         return rows
-    suffix = _suffix(text)
-    if isinstance(weights, str) and suffix in NAMED_ARRAYS:
+    suffix, is_name = _suffix(text), isinstance(weights, str) and not _is_file_of_rows(weights)
+    if is_name and suffix in NAMED_ARRAYS:
         return WeightedSource(rows, _open_path(text, Choice(key=weights, vector=True)))
-    if isinstance(weights, str) and suffix in TABLES:
+    if is_name and suffix in TABLES:
         if columns is None and rows.columns is not None:
             features = tuple(name for name in rows.columns if name != weights)
             rows = _open_path(text, replace(choice, columns=features))
@@ -175,8 +175,8 @@ _OPEN: dict[str, Callable[[Path, Choice], Source]] = {
     ".csv": lambda path, choice: TextTable(path, None, choice.columns),
     ".tsv": lambda path, choice: TextTable(path, "\t", choice.columns),
     ".zarr": lambda path, choice: ZarrArray(path, choice.key, vector=choice.vector),
-    **dict.fromkeys(PARQUET, lambda path, choice: open_parquet(path, choice.columns)),
-    **dict.fromkeys(ARROW, lambda path, choice: open_ipc(path, choice.columns)),
+    **dict.fromkeys(PARQUET, lambda path, choice: ParquetTable(path, choice.columns)),
+    **dict.fromkeys(ARROW, lambda path, choice: IpcTable(path, choice.columns)),
     **dict.fromkeys(VECS, lambda path, _: open_vecs(path)),
     **dict.fromkeys(BINS, lambda path, _: open_bin(path)),
     **dict.fromkeys(HDF5, lambda path, choice: Hdf5Array(path, choice.key, vector=choice.vector)),
@@ -213,8 +213,13 @@ def open_vector(path: str | os.PathLike[str]) -> Source:
     if file.suffix.lower() == ".npy" and file.is_file():
         array = map_npy(file)
         if array.ndim == 1 or (array.ndim == 2 and 1 in array.shape):
-            return MemorySource(array.reshape(-1, 1), str(path))
+            return RecordFile(file, array.offset, (array.size, 1), array.dtype)
     return open_rows(path)
+
+
+def _is_file_of_rows(text: str) -> bool:
+    """Whether a text is the name of a file rather than of a column."""
+    return Path(text).suffix.lower() in SUFFIXES and Path(text).exists()
 
 
 def names_parts(text: str) -> bool:
