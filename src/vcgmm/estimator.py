@@ -425,7 +425,7 @@ class VCGMM(DensityMixin, BaseEstimator):
             "approximate": every row goes from a landmark to nearer and nearer means, along the neighbours of each,
             at a cost that does not grow with `n_components`.  Most rows end at the nearest mean, the others near
             it; which do may depend on the rows they come with.  The first call builds what it needs, later ones
-            use it again.  Up to 512 components are all compared, so that the result is exact.
+            use it again.  Up to 1,024 components are all compared, so that the result is exact.
         output : path-like, optional
             A file to write the labels to, part by part, instead of returning them: `.npy`, `.parquet`, `.csv` or
             `.tsv`.  It is there as a whole or not at all; an existing one is replaced.

@@ -26,7 +26,7 @@ Use = Callable[[slice, np.ndarray, np.ndarray], None]
 T = TypeVar("T")
 
 #: Up to so many components, comparing with all of them takes no longer than finding a way to the near ones.
-FEW_COMPONENTS = 512
+FEW_COMPONENTS = 1024
 
 #: Values of rows that find their way together, and rows at least: the more meet at a cluster, the faster.
 VALUES_TOGETHER = 1 << 25
