@@ -1,0 +1,170 @@
+"""Coresets drawn where the partitions lie.
+
+The same draws as `algorithm.coreset`, from the same random numbers: the client knows how much probability each
+partition has, so it knows which of its sorted uniform numbers fall into which; only these go out, and only what
+they meet is kept.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+from distributed import Future
+
+from ..algorithm.coreset import EXTRA_ROUNDS, row_hashes
+from .moments import Spread, deviations_from
+from .partitions import Partitions
+from .pieces import Piece, Pieces, collect
+from .transport import hand_out
+
+
+def all_rows(partitions: Partitions) -> Pieces:
+    """The data itself as a coreset, without rows of weight zero."""
+    return collect(partitions.client, partitions.tasks(take_all, own=_firsts(partitions)))
+
+
+def lightweight_coreset(
+    partitions: Partitions, spread: Spread, size: int, rng: np.random.Generator, n_distinct: int
+) -> Pieces:
+    """Draw a coreset.
+
+    Parameters
+    ----------
+    partitions : Partitions
+    spread : Spread
+    size : int
+        Number of draws N'.  Rows drawn more than once appear once, with their weights added.
+    rng : numpy Generator
+    n_distinct : int
+        Draw on until there are this many different points, if the data has them.
+    """
+    masses = partition_probabilities(spread)
+    draws = np.sort(rng.random(size))
+    pieces = _take(partitions, spread, masses, draws)
+    for _ in range(EXTRA_ROUNDS):
+        if len(pieces) == spread.n_positive or pieces.count_distinct(n_distinct) >= n_distinct:
+            return pieces
+        draws = np.sort(np.concatenate([draws, rng.random(max(size, n_distinct))]))
+        pieces = _take(partitions, spread, masses, draws)
+    if pieces.count_distinct(n_distinct) < n_distinct:
+        pieces = _add_unseen(partitions, pieces, n_distinct)
+    return pieces
+
+
+def partition_probabilities(spread: Spread) -> np.ndarray:
+    """How much of q(n) lies in each partition, (P,); where all rows are equal, in proportion to their weights."""
+    total, deviation = spread.moments.total_weight, float(spread.deviations.sum())
+    if deviation <= 0.0:
+        return spread.weights / total
+    return 0.5 * spread.weights / total + 0.5 * spread.deviations / deviation
+
+
+def take_all(block: np.ndarray, weights: np.ndarray | None, first: int) -> Piece:
+    """All rows of a partition that have any weight."""
+    if weights is None:
+        return Piece(np.arange(first, first + len(block)), block, np.ones(len(block)))
+    rows = np.flatnonzero(weights)
+    return Piece(first + rows, block if len(rows) == len(block) else block[rows], weights[rows])
+
+
+def take_drawn(
+    block: np.ndarray,
+    weights: np.ndarray | None,
+    first: int,
+    draws: np.ndarray,
+    mean: np.ndarray,
+    total_weight: float,
+    total_deviation: float,
+    n_draws: int,
+) -> Piece:
+    """The rows of a partition that draws have met.
+
+    Parameters
+    ----------
+    block : (n, D) array
+    weights : (n,) float64 or None
+    first : int
+        Its first row in the collection.
+    draws : array
+        Numbers between 0 and its share of the probability, ascending.
+    mean : (D,) float64
+        Of all rows.
+    total_weight, total_deviation : float
+        Of all rows.
+    n_draws : int
+        Draws in all partitions.
+    """
+    if total_deviation > 0.0:
+        probabilities = 0.5 / total_weight + deviations_from(block, mean) * (0.5 / total_deviation)
+    else:
+        probabilities = np.full(len(block), 1.0 / total_weight)
+    if weights is not None:
+        probabilities *= weights
+    running = np.cumsum(probabilities)
+    last = len(probabilities) - 1 - int(np.argmax(probabilities[::-1] > 0))
+    places = np.minimum(np.searchsorted(running, draws, side="right"), last)
+    rows, counts = np.unique(places, return_counts=True)
+    mass = 1.0 if weights is None else weights[rows]
+    return Piece(first + rows, np.ascontiguousarray(block[rows]), counts * mass / (n_draws * probabilities[rows]))
+
+
+def unseen_in(
+    block: np.ndarray, weights: np.ndarray | None, first: int, seen: np.ndarray, enough: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Different rows of a partition that no draw has met, in order and at most `enough`: row, hash, weight."""
+    candidates = np.arange(len(block)) if weights is None else np.flatnonzero(weights)
+    hashes, firsts = np.unique(row_hashes(block[candidates]), return_index=True)
+    places = np.sort(firsts[~np.isin(hashes, seen)])[:enough]
+    rows = candidates[places]
+    return first + rows, row_hashes(block[rows]), np.ones(len(rows)) if weights is None else weights[rows]
+
+
+def take_rows(
+    block: np.ndarray, _weights: np.ndarray | None, first: int, indices: np.ndarray, weights: np.ndarray
+) -> Piece:
+    """Rows of a partition that are chosen already, with their weights in the coreset."""
+    return Piece(indices, np.ascontiguousarray(block[indices - first]), weights)
+
+
+def _take(partitions: Partitions, spread: Spread, masses: np.ndarray, draws: np.ndarray) -> Pieces:
+    """Send the draws, sorted uniform numbers, to the partitions they fall into."""
+    ends = np.cumsum(masses)
+    scaled = draws * ends[-1]
+    last = int(np.flatnonzero(masses)[-1])
+    cuts = np.searchsorted(scaled, ends[:last], side="left")
+    own: list[tuple[int, Future] | None] = [None] * len(partitions)
+    begins, stops = [0, *cuts], [*cuts, len(scaled)]
+    for i, (begin, stop) in enumerate(zip(begins, stops, strict=True)):
+        if begin < stop:
+            before = ends[i - 1] if i else 0.0
+            own[i] = int(partitions.starts[i]), hand_out(partitions.client, scaled[begin:stop] - before)
+    mean = hand_out(partitions.client, spread.moments.mean)
+    total, deviation = spread.moments.total_weight, float(spread.deviations.sum())
+    return collect(partitions.client, partitions.tasks(take_drawn, mean, total, deviation, len(draws), own=own))
+
+
+def _add_unseen(partitions: Partitions, pieces: Pieces, n_distinct: int) -> Pieces:
+    """Add rows that no draw has met, each with its own weight, until there are `n_distinct` different points."""
+    client = partitions.client
+    seen = np.unique(np.concatenate(pieces.hashes()))
+    firsts = _firsts(partitions)
+    found = client.gather(partitions.tasks(unseen_in, hand_out(client, seen), n_distinct, own=firsts))
+    rows, hashes, weights = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    added = np.sort(np.unique(hashes, return_index=True)[1])[: max(0, n_distinct - len(seen))]
+    indices = np.concatenate([pieces.indices, rows[added]])
+    order = np.argsort(indices, kind="stable")
+    indices, weights = indices[order], np.concatenate([pieces.weights, weights[added]])[order]
+    cuts = np.searchsorted(indices, partitions.starts)
+    own = [
+        (*firsts[i], hand_out(client, indices[low:high]), hand_out(client, weights[low:high]))
+        if low < high
+        else None
+        for i, (low, high) in enumerate(pairwise(cuts))
+    ]
+    return collect(client, partitions.tasks(take_rows, own=own))
+
+
+def _firsts(partitions: Partitions) -> list[tuple[int]]:
+    """First row of every partition, as an argument of its task."""
+    return [(int(first),) for first in partitions.starts[:-1]]
