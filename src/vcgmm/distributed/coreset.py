@@ -7,25 +7,27 @@ they meet is kept.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
-from distributed import Future
 
 from ..algorithm.coreset import EXTRA_ROUNDS, row_hashes
 from .moments import Spread, deviations_from
 from .partitions import Partitions
-from .pieces import Piece, Pieces, collect
-from .transport import hand_out
+from .pieces import Piece, Pieces
+from .transport import PIECE_BYTES, hand_out
 
 
-def all_rows(partitions: Partitions) -> Pieces:
-    """The data itself as a coreset, without rows of weight zero."""
-    return collect(partitions.client, partitions.tasks(take_all, own=_firsts(partitions)))
+def all_rows(partitions: Partitions, bring: bool, n_distinct: int) -> Pieces:
+    """The data itself as a coreset, without rows of weight zero; `bring` and `n_distinct` as for `Pieces`."""
+    futures = partitions.tasks(take_all, own=_firsts(partitions))
+    return Pieces(partitions.client, futures, bring, partitions.n_samples, n_distinct)
 
 
 def lightweight_coreset(
-    partitions: Partitions, spread: Spread, size: int, rng: np.random.Generator, n_distinct: int
+    partitions: Partitions, spread: Spread, size: int, rng: np.random.Generator, bring: bool, n_distinct: int
 ) -> Pieces:
     """Draw a coreset.
 
@@ -36,20 +38,19 @@ def lightweight_coreset(
     size : int
         Number of draws N'.  Rows drawn more than once appear once, with their weights added.
     rng : numpy Generator
+    bring : bool
+        Whether its points come to the client.
     n_distinct : int
         Draw on until there are this many different points, if the data has them.
     """
-    masses = partition_probabilities(spread)
     draws = np.sort(rng.random(size))
-    pieces = _take(partitions, spread, masses, draws)
     for _ in range(EXTRA_ROUNDS):
-        if len(pieces) == spread.n_positive or pieces.count_distinct(n_distinct) >= n_distinct:
+        pieces = _take(partitions, spread, draws, bring, n_distinct)
+        if len(pieces) == spread.n_positive or pieces.n_distinct() >= n_distinct:
             return pieces
         draws = np.sort(np.concatenate([draws, rng.random(max(size, n_distinct))]))
-        pieces = _take(partitions, spread, masses, draws)
-    if pieces.count_distinct(n_distinct) < n_distinct:
-        pieces = _add_unseen(partitions, pieces, n_distinct)
-    return pieces
+    pieces = _take(partitions, spread, draws, bring, n_distinct)
+    return pieces if pieces.n_distinct() >= n_distinct else _add_unseen(partitions, pieces, bring, n_distinct)
 
 
 def partition_probabilities(spread: Spread) -> np.ndarray:
@@ -127,42 +128,46 @@ def take_rows(
     return Piece(indices, np.ascontiguousarray(block[indices - first]), weights)
 
 
-def _take(partitions: Partitions, spread: Spread, masses: np.ndarray, draws: np.ndarray) -> Pieces:
+def _take(partitions: Partitions, spread: Spread, draws: np.ndarray, bring: bool, n_distinct: int) -> Pieces:
     """Send the draws, sorted uniform numbers, to the partitions they fall into."""
+    masses = partition_probabilities(spread)
     ends = np.cumsum(masses)
     scaled = draws * ends[-1]
     last = int(np.flatnonzero(masses)[-1])
     cuts = np.searchsorted(scaled, ends[:last], side="left")
-    own: list[tuple[int, Future] | None] = [None] * len(partitions)
-    begins, stops = [0, *cuts], [*cuts, len(scaled)]
-    for i, (begin, stop) in enumerate(zip(begins, stops, strict=True)):
+    own: list[tuple[int, Any] | None] = [None] * len(partitions)
+    send = _sender(partitions, scaled.nbytes)
+    for i, (begin, stop) in enumerate(pairwise([0, *cuts, len(scaled)])):
         if begin < stop:
-            before = ends[i - 1] if i else 0.0
-            own[i] = int(partitions.starts[i]), hand_out(partitions.client, scaled[begin:stop] - before)
+            own[i] = int(partitions.starts[i]), send(scaled[begin:stop] - (ends[i - 1] if i else 0.0))
     mean = hand_out(partitions.client, spread.moments.mean)
     total, deviation = spread.moments.total_weight, float(spread.deviations.sum())
-    return collect(partitions.client, partitions.tasks(take_drawn, mean, total, deviation, len(draws), own=own))
+    futures = partitions.tasks(take_drawn, mean, total, deviation, len(draws), own=own)
+    return Pieces(partitions.client, futures, bring, len(draws), n_distinct)
 
 
-def _add_unseen(partitions: Partitions, pieces: Pieces, n_distinct: int) -> Pieces:
+def _add_unseen(partitions: Partitions, pieces: Pieces, bring: bool, n_distinct: int) -> Pieces:
     """Add rows that no draw has met, each with its own weight, until there are `n_distinct` different points."""
-    client = partitions.client
-    seen = np.unique(np.concatenate(pieces.hashes()))
-    firsts = _firsts(partitions)
+    client, firsts, seen = partitions.client, _firsts(partitions), np.unique(pieces.hashes())
     found = client.gather(partitions.tasks(unseen_in, hand_out(client, seen), n_distinct, own=firsts))
     rows, hashes, weights = (np.concatenate(parts) for parts in zip(*found, strict=True))
     added = np.sort(np.unique(hashes, return_index=True)[1])[: max(0, n_distinct - len(seen))]
     indices = np.concatenate([pieces.indices, rows[added]])
     order = np.argsort(indices, kind="stable")
     indices, weights = indices[order], np.concatenate([pieces.weights, weights[added]])[order]
-    cuts = np.searchsorted(indices, partitions.starts)
+    send = _sender(partitions, indices.nbytes + weights.nbytes)
     own = [
-        (*firsts[i], hand_out(client, indices[low:high]), hand_out(client, weights[low:high]))
-        if low < high
-        else None
-        for i, (low, high) in enumerate(pairwise(cuts))
+        (*firsts[i], send(indices[low:high]), send(weights[low:high])) if low < high else None
+        for i, (low, high) in enumerate(pairwise(np.searchsorted(indices, partitions.starts)))
     ]
-    return collect(client, partitions.tasks(take_rows, own=own))
+    return Pieces(client, partitions.tasks(take_rows, own=own), bring, len(indices), n_distinct)
+
+
+def _sender(partitions: Partitions, n_bytes: int) -> Callable[[np.ndarray], Any]:
+    """How arrays for partitions go out: few bytes in all with the tasks themselves, more on their own."""
+    if n_bytes <= PIECE_BYTES:
+        return lambda array: array
+    return lambda array: hand_out(partitions.client, array)
 
 
 def _firsts(partitions: Partitions) -> list[tuple[int]]:

@@ -71,7 +71,7 @@ class DaskVCGMM(VCGMM):
     >>> import dask.array as da
     >>> from distributed import Client
     >>> from vcgmm.distributed import DaskVCGMM
-    >>> with Client(processes=False, dashboard_address=None) as client:
+    >>> with Client(processes=False, dashboard_address=":0") as client:
     ...     X = da.random.default_rng(0).normal(size=(10_000, 4), chunks=(1_000, 4))
     ...     model = DaskVCGMM(n_components=10, random_state=0).fit(X)
     ...     labels = model.predict(X)  # lazy
@@ -131,7 +131,11 @@ class DaskVCGMM(VCGMM):
         history = History()
         keep = self._unfitted()._checkpointing(rows, history)
         threads, size = check_threads(self.n_threads), self._check_seeding_size()
-        with Workers(threads) as workers, make_progress(self.verbose, settings.tol) as progress:
+        with (
+            client.as_current(),
+            Workers(threads) as workers,
+            make_progress(self.verbose, settings.tol) as progress,
+        ):
             told: tuple[Callback, ...] = (*callbacks, history)
             result = run(collection, settings, distributed, size, threads, told, progress, workers, keep)
             self._take_over(result, history, rows.n_samples, rows.dtype)
@@ -150,8 +154,8 @@ class DaskVCGMM(VCGMM):
             )
         if distributed and self.checkpoint is not None:
             raise ValueError(
-                f"checkpoint={str(self.checkpoint)!r} is not offered with em='distributed': it would hold all of the "
-                f"coreset, which is not on one machine. Use checkpoint=None, or em='gathered'."
+                f"checkpoint={str(self.checkpoint)!r} is not offered with em='distributed': it would hold all of "
+                f"the coreset, which is not on one machine. Use checkpoint=None, or em='gathered'."
             )
         return distributed
 

@@ -105,11 +105,11 @@ def run(
     progress.start("coreset", 2 * n_samples)
     spread = spread_of(partitions, progress.advance)
     if settings.coreset_size is None or settings.coreset_size >= collection.n_usable:
-        pieces = all_rows(partitions)
+        pieces = all_rows(partitions, not distributed, n_clusters)
     else:
         rng = generator(settings.seed, CORESET)
-        pieces = lightweight_coreset(partitions, spread, settings.coreset_size, rng, n_clusters)
-    n_distinct = pieces.count_distinct(n_clusters) if 1 < n_clusters <= len(pieces) else len(pieces)
+        pieces = lightweight_coreset(partitions, spread, settings.coreset_size, rng, not distributed, n_clusters)
+    n_distinct = pieces.n_distinct() if 1 < n_clusters <= len(pieces) else len(pieces)
     refuse_too_few(n_distinct, "n_components", n_clusters, n_samples)
     frame = spread.moments.frame(settings.dtype)
     # Without a cluster's memory behind them: these rows are computed again when someone asks for them.
@@ -149,7 +149,7 @@ def seeding_points(
         return None, blocks.gather()
     source = pieces.as_partitions(partitions.n_features, partitions.dtype)
     rng = generator(settings.seed, SEEDING_POINTS)
-    drawn = lightweight_coreset(source, spread_of(source, _silent), size, rng, settings.n_components)
+    drawn = lightweight_coreset(source, spread_of(source, _silent), size, rng, True, settings.n_components)
     subset = Coreset(pieces.indices[drawn.indices], drawn.points(), drawn.weights)
     return subset, to_local(subset, frame, workers)
 

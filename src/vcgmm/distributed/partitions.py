@@ -101,6 +101,12 @@ def check_collection(estimator: Any, X: Any, *, reset: bool) -> da.Array:
     reset : bool
     """
     if is_frame(X):
+        for name, kind in X.dtypes.items():
+            if kind.kind not in "fiub":
+                raise ValueError(
+                    f"X is not valid: its column {name!r} is of type {kind}, but real numbers are needed. Convert "
+                    f"it, or leave it out."
+                )
         dtype = check_rows(estimator, X._meta_nonempty, reset=reset).dtype
         array = X.astype(dtype).to_dask_array()
     elif isinstance(X, da.Array):
@@ -113,7 +119,7 @@ def check_collection(estimator: Any, X: Any, *, reset: bool) -> da.Array:
                 f"X is not valid: its chunks are of type {type(X._meta).__name__}, but NumPy arrays are needed. "
                 f"Convert them, for example with X.map_blocks(lambda chunk: chunk.toarray())."
             )
-        stand_in = np.zeros([1 if axis == 0 and n != 0 else int(n) for axis, n in enumerate(X.shape)], X.dtype)
+        stand_in = np.zeros([n if axis == 1 else min(1, n) for axis, n in enumerate(X.shape)], X.dtype)
         array = X.astype(check_rows(estimator, stand_in, reset=reset).dtype)
     else:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""A coreset in pieces, whose points stay where they were drawn."""
+"""A coreset in pieces, as it is drawn: on the workers, or brought to the client."""
 
 from __future__ import annotations
 
@@ -32,53 +32,62 @@ class Piece:
     weights: np.ndarray
 
 
-@dataclass(frozen=True)
 class Pieces:
-    """A coreset whose points stay on the workers.
+    """All pieces of a coreset, in the order of their rows.
+
+    Parameters
+    ----------
+    client : Client
+    futures : sequence of Future
+        Of every `Piece`.
+    bring : bool
+        Whether the points come to the client; else only what is known of them does.
+    size : int
+        About how many points there are.
+    n_distinct : int
+        How many different ones are needed.
 
     Attributes
     ----------
-    client : Client
-    futures : list of Future
-        Of every `Piece`, in the order of their rows.
     indices : (N',) int64
     weights : (N',) float64
     lengths : list of int
     """
 
-    client: Client
-    futures: Sequence[Future]
-    indices: np.ndarray
-    weights: np.ndarray
-    lengths: Sequence[int]
+    def __init__(self, client: Client, futures: Sequence[Future], bring: bool, size: int, n_distinct: int) -> None:
+        self.client = client
+        self.futures = futures
+        self.n_needed = n_distinct
+        self.here: list[Piece] | None = client.gather(list(futures)) if bring else None
+        self._step = max(1, size // (4 * n_distinct))  # most data show enough of them in a part of their rows
+        facts = self._each(known_of, self._step)
+        self.indices = np.concatenate([indices for indices, _, _ in facts])
+        self.weights = np.concatenate([weights for _, weights, _ in facts])
+        self.lengths = [len(indices) for indices, _, _ in facts]
+        self._some_hashes = np.concatenate([hashes for _, _, hashes in facts])
 
     def __len__(self) -> int:
         """Number of points N'."""
         return len(self.indices)
 
     def points(self) -> np.ndarray:
-        """All points, gathered, (N', D)."""
-        take = [self.client.submit(_points, piece, pure=False) for piece in self.futures]
-        return np.concatenate(self.client.gather(take))
+        """All points, (N', D)."""
+        return np.concatenate(self._each(points_of))
 
-    def count_distinct(self, enough: int) -> int:
-        """Number of different points, or any number from `enough` on once so many have been seen."""
-        few = max(1, len(self) // (4 * enough))  # most data show enough of them in a part of their rows
-        n_distinct = len(np.unique(np.concatenate(self.hashes(few))))
-        if n_distinct >= enough or few == 1:
+    def n_distinct(self) -> int:
+        """Number of different points, or any number from what is needed on once so many have been seen."""
+        n_distinct = len(np.unique(self._some_hashes))
+        if n_distinct >= self.n_needed or self._step == 1:
             return n_distinct
-        return len(np.unique(np.concatenate(self.hashes())))
+        return len(np.unique(self.hashes()))
 
-    def hashes(self, step: int = 1) -> list[np.ndarray]:
-        """Fingerprints of every step-th point of each piece."""
-        hashes: list[np.ndarray] = self.client.gather(
-            [self.client.submit(_hashes, piece, step, pure=False) for piece in self.futures]
-        )
-        return hashes
+    def hashes(self) -> np.ndarray:
+        """Fingerprints of all points, (N',) int64."""
+        return np.concatenate(self._each(hashes_of))
 
     def as_partitions(self, n_features: int, dtype: np.dtype[Any]) -> Partitions:
         """The points with their weights, to draw from again."""
-        points, weights = dask.delayed(_points, pure=False), dask.delayed(_weights, pure=False)
+        points, weights = dask.delayed(points_of, pure=False), dask.delayed(weights_of, pure=False)
         starts = np.concatenate([[0], np.cumsum(self.lengths, dtype=np.int64)])
         return Partitions(
             self.client,
@@ -90,30 +99,32 @@ class Pieces:
             dtype,
         )
 
-
-def collect(client: Client, futures: Sequence[Future]) -> Pieces:
-    """Pieces, with all of them known but their points."""
-    facts = client.gather([client.submit(_facts, piece, pure=False) for piece in futures])
-    return Pieces(
-        client,
-        futures,
-        np.concatenate([indices for indices, _ in facts]),
-        np.concatenate([weights for _, weights in facts]),
-        [len(indices) for indices, _ in facts],
-    )
+    def _each(self, function: Any, *arguments: Any) -> list[Any]:
+        """A function of every piece, where it is."""
+        if self.here is not None:
+            return [function(piece, *arguments) for piece in self.here]
+        futures = self.client.map(
+            function, self.futures, *([one] * len(self.futures) for one in arguments), pure=False
+        )
+        results: list[Any] = self.client.gather(futures)
+        return results
 
 
-def _points(piece: Piece) -> np.ndarray:
+def points_of(piece: Piece) -> np.ndarray:
+    """Points of a piece, (n, D)."""
     return piece.points
 
 
-def _weights(piece: Piece) -> np.ndarray:
+def weights_of(piece: Piece) -> np.ndarray:
+    """Weights of a piece, (n,)."""
     return piece.weights
 
 
-def _facts(piece: Piece) -> tuple[np.ndarray, np.ndarray]:
-    return piece.indices, piece.weights
+def hashes_of(piece: Piece) -> np.ndarray:
+    """Fingerprints of a piece's points, (n,) int64."""
+    return row_hashes(piece.points)
 
 
-def _hashes(piece: Piece, step: int) -> np.ndarray:
-    return row_hashes(piece.points[::step])
+def known_of(piece: Piece, step: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """What the client knows of a piece: indices, weights, fingerprints of every step-th point."""
+    return piece.indices, piece.weights, row_hashes(piece.points[::step])

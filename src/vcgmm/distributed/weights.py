@@ -52,7 +52,8 @@ def align_weights(sample_weight: Any, array: da.Array, compute: Compute) -> da.A
     weights = sample_weight.to_dask_array() if hasattr(sample_weight, "to_dask_array") else sample_weight
     with blame("sample_weight", "Give one non-negative number per row."):
         check_kind(weights)
-    weights = with_known_lengths(weights, compute)
+    if weights.ndim == 1:
+        weights = with_known_lengths(weights, compute)
     if weights.shape != (n_samples,):
         raise ValueError(
             f"sample_weight has shape {weights.shape}, but X has {n_samples} rows: give one weight per row."
