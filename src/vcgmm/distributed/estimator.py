@@ -363,6 +363,6 @@ class DaskVCGMM(VCGMM):
     def _lean(self) -> VCGMM:
         """The model as it goes to the workers: what predictions need; several tasks run on a worker at once."""
         model = self.to_local().set_params(n_threads=1, verbose=0, callbacks=None, init="two_level")
-        for name in ("coreset_", "labels_", "history_"):
+        for name in ("coreset_", "labels_", "history_", "feature_names_in_"):  # names have been compared by then
             vars(model).pop(name, None)
         return cast("VCGMM", model)
