@@ -101,6 +101,7 @@ class DaskVCGMM(VCGMM):
             *(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=OWN[name]) for name in OWN),
         ]
     )
+    del _inherited
 
     def __sklearn_clone__(self) -> Self:
         """An unfitted copy that uses the same client, which cannot be copied."""

@@ -112,8 +112,7 @@ def run(
     n_distinct = pieces.n_distinct() if 1 < n_clusters <= len(pieces) else len(pieces)
     refuse_too_few(n_distinct, "n_components", n_clusters, n_samples)
     frame = spread.moments.frame(settings.dtype)
-    # Without a cluster's memory behind them: these rows are computed again when someone asks for them.
-    points: Any = collection.array[pieces.indices] if distributed else pieces.points()
+    points = lazy_points(collection.array, pieces) if distributed else pieces.points()
     coreset = Coreset(pieces.indices, points, pieces.weights)
     problem = Problem(settings, coreset, unit, frame, variance_floor(spread.moments, frame, settings.reg_covar))
     costs = Costs(dict.fromkeys(STEPS, 0.0), {**dict.fromkeys(STEPS, 0), "coreset": n_samples}, 0.0)
@@ -130,6 +129,11 @@ def run(
     progress.finish()
     costs.elapsed = costs.seconds["coreset"] = time.perf_counter() - begun
     return in_data_coordinates(attempts.run(), problem, costs)
+
+
+def lazy_points(array: da.Array, pieces: Pieces) -> Any:
+    """The points of a coreset as a Dask array that holds no memory of the cluster: computed when asked for."""
+    return array if len(pieces) == array.shape[0] else array[pieces.indices]
 
 
 def seeding_points(
