@@ -3,9 +3,9 @@
     python benchmarks/dask_scaling.py                 # covtype from $VCGMM_DATA
     python benchmarks/dask_scaling.py --set mixture   # a million points of a synthetic mixture
 
-The rows lie in the workers' memory before the clock starts, and a small fit has loaded all kernels.  The client
-has one thread too: it seeds, and runs EM where that is gathered.  Coreset, seeding and EM are the fit's own
-`timings_`; predict is the labels of all rows, which stay on the workers.
+Needs the extra `dask`.  The rows lie in the workers' memory before the clock starts, and a small fit has loaded
+all kernels.  The client has one thread too: it seeds, and runs EM where that is gathered.  Coreset, seeding and EM
+are the fit's own `timings_`; predict is the labels of all rows, which stay on the workers.
 """
 
 from __future__ import annotations

@@ -26,9 +26,15 @@ def client() -> Iterator[Client]:
         yield client
 
 
-@pytest.fixture(scope="session")
-def tcp_client() -> Iterator[Client]:
+@pytest.fixture
+def tcp_client(processes: Client) -> Client:
     """Workers are processes, which nannies restart when they die; nothing is shared with them but TCP."""
+    processes.wait_for_workers(2, timeout=120)  # a test before may have killed one
+    return processes
+
+
+@pytest.fixture(scope="session")
+def processes() -> Iterator[Client]:
     with (
         LocalCluster(
             n_workers=2,

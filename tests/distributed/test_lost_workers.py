@@ -30,7 +30,6 @@ class Killer:
 
 
 def test_killed_in_the_middle_of_em(tcp_client: Client, X: np.ndarray) -> None:
-    tcp_client.wait_for_workers(2, timeout=120)
     lazy = da.from_array(X, chunks=(1000, 5))
     settings = {"n_components": 30, "random_state": 0, "em": "distributed", "client": tcp_client, "tol": 1e-7}
     undisturbed = DaskVCGMM(**settings).fit(lazy)
@@ -56,7 +55,6 @@ def _die_once(block: np.ndarray, marker: str) -> np.ndarray:
 
 
 def test_killed_while_it_reads_the_data(tcp_client: Client, X: np.ndarray, tmp_path: Path) -> None:
-    tcp_client.wait_for_workers(2, timeout=120)
     marker = tmp_path / "died"
     lazy = da.from_array(X, chunks=(1000, 5)).map_blocks(_die_once, str(marker), dtype=X.dtype, meta=X[:0])
     settings = {"n_components": 20, "random_state": 0, "coreset_size": 3000}
