@@ -91,6 +91,38 @@ def test_predict_is_the_nearest_mean(search: dict[str, Any]) -> None:
     np.testing.assert_allclose(distances[np.arange(len(X)), labels], distances.min(axis=1), rtol=1e-12)
 
 
+def test_approximate_prediction_is_mostly_exact(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    centres = 20 * rng.normal(size=(800, 4))
+    X = (centres[rng.integers(0, 800, 8000)] + rng.normal(size=(8000, 4))).astype(np.float32)
+    model = VCGMM(700, random_state=0).fit(X)
+    exact, near = model.predict(X), model.predict(X, method="approximate")
+    assert near.dtype == np.int32
+    assert (exact == near).mean() > 0.99
+    before = pickle.dumps(model)
+    made: list[object] = []
+    monkeypatch.setattr("vcgmm.evaluation.Routing", lambda *_: made.append(None))
+    np.testing.assert_array_equal(model.predict(X, method="approximate"), near)
+    assert not made  # what it needs is kept, but not in the model
+    assert pickle.dumps(model) == before
+
+
+def test_approximate_prediction_follows_a_new_fit_and_rows_far_away() -> None:
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(3000, 2))
+    model = VCGMM(520, random_state=0, dtype=np.float32, max_iter=2, tol=1.0).fit(X)
+    model.predict(X, method="approximate")
+    model.fit(X + 1000)
+    assert (model.predict(X + 1000, method="approximate") == model.predict(X + 1000)).mean() > 0.9
+    far = np.array([[1e30, 0.0], [0.0, -1e30]])
+    np.testing.assert_array_equal(model.predict(far, method="approximate"), model.predict(far))
+
+
+def test_an_unknown_way_to_predict_is_refused(model: VCGMM) -> None:
+    with pytest.raises(ValueError, match=r"method='fast'.*'exact', 'approximate'"):
+        model.predict(X, method="fast")
+
+
 def test_fit_predict_is_fit_then_predict(model: VCGMM) -> None:
     np.testing.assert_array_equal(clone(model).fit_predict(X), model.predict(X))
 

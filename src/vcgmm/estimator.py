@@ -20,7 +20,7 @@ from .algorithm.pipeline import Result, resume, run
 from .algorithm.settings import Settings
 from .building_blocks import draw_seed, weighted_sum
 from .data import ArrayRows
-from .evaluation import Evaluator
+from .evaluation import FEW_COMPONENTS, Evaluator
 from .interop import faiss_index, gaussian_mixture
 from .parallel import Workers
 from .persistence import (
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
 INITS = ("two_level", "afkmc2", "k-means++", "random")
 SEARCHES = ("blocked", "pointwise")
 COVARIANCES = ("isotropic",)
+PREDICTIONS = ("exact", "approximate")
 
 #: coreset_size="auto": so many points for each component, which costs 1 to 3 % in error against all points, and
 #: not fewer than so many in all (docs/benchmarks.md).
@@ -405,20 +406,28 @@ class VCGMM(DensityMixin, BaseEstimator):
 
     # ------------------------------------------------------------------------------------------------ using
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Any, method: str = "exact") -> np.ndarray:
         """Nearest of all means for every row, compared in the fit's `dtype`.
 
         Parameters
         ----------
         X : array-like of shape (N, D)
+        method : {"exact", "approximate"}, default="exact"
+            "approximate": every row goes from a landmark to nearer and nearer means, along the neighbours of each,
+            at a cost that does not grow with `n_components`.  Most rows end at the nearest mean, the others near
+            it; which do may depend on the rows they come with.  The first call builds what it needs, later ones
+            use it again.  Up to 512 components are all compared, so that the result is exact.
 
         Returns
         -------
         (N,) int32
         """
         rows = self._check_predict(X)
+        check_choice("method", method, PREDICTIONS)
         with self._evaluate("predict", rows) as evaluator:
-            return evaluator.labels(rows)
+            if method == "exact" or len(self.means_) <= FEW_COMPONENTS:
+                return evaluator.labels(rows)
+            return evaluator.near_labels(rows, evaluator.routing(self, self.neighbors_))
 
     def nearest(self, X: Any, k: int = 1) -> tuple[np.ndarray, np.ndarray]:
         """The k nearest of all means for every row, compared in the fit's `dtype`.

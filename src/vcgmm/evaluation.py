@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from .algorithm.frame import Frame
 from .algorithm.nearest import Centres
+from .algorithm.routing import Routing
 from .data import ArrayRows
 from .kernels.distances import distances_to
 from .parallel import Workers
@@ -16,6 +18,17 @@ from .parallel import Workers
 #: Local coordinates beyond these (far from all the data of the fit) cannot be squared in float32, or at all.
 SAFE_FLOAT32 = 1e15
 SAFE_FLOAT64 = 1e150
+
+
+#: Up to so many components, comparing with all of them takes no longer than finding a way to the near ones.
+FEW_COMPONENTS = 512
+
+#: Values of rows that find their way together, and rows at least: the more meet at a cluster, the faster.
+VALUES_TOGETHER = 1 << 25
+LEAST_TOGETHER = 8192
+
+#: Beside the models, not in them: they are as quickly copied and pickled as before.
+_routings: WeakKeyDictionary[object, tuple[np.ndarray, Routing]] = WeakKeyDictionary()
 
 
 class Evaluator:
@@ -83,6 +96,43 @@ class Evaluator:
 
         self._each_block(rows, self.dtype, use)
         return ids
+
+    def routing(self, owner: object, neighbors: np.ndarray) -> Routing:
+        """What `near_labels` needs, made once for an owner of means, and again when it has others."""
+        means, routing = _routings.get(owner, (None, None))
+        if routing is None or means is not self.data_means or routing.means.dtype != self.dtype:
+            routing = Routing(self.means, self.dtype, neighbors, self.workers)
+            _routings[owner] = self.data_means, routing
+        return routing
+
+    def near_labels(self, rows: ArrayRows, routing: Routing) -> np.ndarray:
+        """A mean that is near, and mostly the nearest, (N,) int32, at a cost that does not grow with C."""
+        ids = np.empty(rows.n_samples, np.int32)
+        together = max(LEAST_TOGETHER, VALUES_TOGETHER // rows.n_features) // rows.rows_per_block + 1
+        for begin in range(0, rows.n_blocks, together):
+            self._route(rows, begin, min(begin + together, rows.n_blocks), routing, ids)
+        return ids
+
+    def _route(self, rows: ArrayRows, begin: int, end: int, routing: Routing, ids: np.ndarray) -> None:
+        """`near_labels` of blocks begin..end-1."""
+        low, high = rows.bounds(begin)[0], rows.bounds(end - 1)[1]
+        points = np.zeros((high - low, rows.n_features), routing.means.dtype)
+        far: list[tuple[int, np.ndarray]] = []
+
+        def work(_thread: int, first: int, last: int) -> None:
+            for i in range(begin + first, begin + last):
+                a, b = rows.bounds(i)
+                local = self._points(rows, i, rows.block(i), points.dtype)
+                if local.dtype == points.dtype:
+                    points[a - low : b - low] = local
+                else:
+                    far.append((i, local))
+
+        self.workers.run(work, end - begin)
+        ids[low:high], _ = routing.labels_of(points, self.workers)
+        for i, local in far:  # very rare: compared with all means
+            self._ready(local.dtype).nearest_of(local, ids[slice(*rows.bounds(i))], np.empty(len(local)))
+        self.advance(high - low)
 
     def nearest(self, rows: ArrayRows) -> tuple[np.ndarray, np.ndarray]:
         """Nearest mean (N,) int32 and squared distance to it (N,) float64, in data coordinates."""

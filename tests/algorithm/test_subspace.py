@@ -9,6 +9,9 @@ from hypothesis import strategies as st
 
 from vcgmm import VCGMM
 from vcgmm.algorithm import subspace as module
+from vcgmm.algorithm.coreset import Coreset
+from vcgmm.algorithm.frame import Frame
+from vcgmm.algorithm.local_points import LocalPoints
 from vcgmm.algorithm.seeding import Start
 from vcgmm.algorithm.subspace import (
     CHOICES,
@@ -16,7 +19,6 @@ from vcgmm.algorithm.subspace import (
     SearchSettings,
     leading_directions,
     lift,
-    project,
     start_in_subspace,
 )
 from vcgmm.algorithm.two_level import two_level
@@ -61,9 +63,15 @@ def mixture(
     return points.astype(dtype), centres, labels
 
 
+def local(points: np.ndarray, workers: Workers = INLINE) -> LocalPoints:
+    """Points whose local coordinates are their own."""
+    frame = Frame(np.zeros(points.shape[1]), 1.0, points.dtype)
+    return LocalPoints(Coreset(np.arange(len(points)), points, np.ones(len(points))), frame, workers)
+
+
 def directions_of(points: np.ndarray, weights: np.ndarray | None = None, seed: int = 0) -> Any:
     weights = np.ones(len(points)) if weights is None else weights
-    return leading_directions(points, weights, np.random.default_rng(seed))
+    return leading_directions(local(points), weights, np.random.default_rng(seed))
 
 
 def captured(directions: np.ndarray, wanted: np.ndarray) -> float:
@@ -174,7 +182,7 @@ def test_projections_are_products_and_the_same_bits_for_any_number_of_threads(
     results = []
     for n_threads in (1, 2, 3, 7):
         with Workers(n_threads) as workers:
-            results.append(project(points, directions, workers))
+            results.append(local(points, workers).project(directions))
     assert results[0].dtype == dtype
     np.testing.assert_allclose(results[0], points.astype(np.float64) @ directions.astype(np.float64), atol=atol)
     for result in results[1:]:
@@ -282,7 +290,9 @@ def start_of(
     weights = np.ones(len(points)) if weights is None else weights
     with Workers(n_threads) as workers:
         rng = np.random.default_rng(seed)
-        return start_in_subspace(points, weights, n_clusters, settings(n_clusters), rng, workers, silent)
+        return start_in_subspace(
+            local(points, workers), weights, n_clusters, settings(n_clusters), rng, workers, silent
+        )
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -338,7 +348,9 @@ def test_a_start_in_the_subspace_is_better_than_the_plain_one() -> None:
 def test_all_clusters_are_told_to_whoever_waits() -> None:
     told: list[int] = []
     points, _, _ = mixture(1000, 40)
-    start_in_subspace(points, np.ones(1000), 40, settings(40), np.random.default_rng(0), INLINE, told.append)
+    start_in_subspace(
+        local(points), np.ones(1000), 40, settings(40), np.random.default_rng(0), INLINE, told.append
+    )
     assert sum(told) == 40
 
 

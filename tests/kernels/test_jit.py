@@ -47,5 +47,5 @@ def test_local_sums_are_added_strictly_inside_a_fast_kernel() -> None:
 
     totals, masses = np.zeros((1, 4)), np.zeros(1)
     sums, centres = np.random.default_rng(1).random((2, 50, 4))
-    compiled_like(weighted_sum, add_all)(totals, masses, sums, centres, MAGIC, ROW, MASS_MAGIC)
+    compiled_like(weighted_sum, add_all)(totals, masses, sums, centres[None], MAGIC, ROW, MASS_MAGIC)
     assert_multiples_of_the_quantum(totals, masses)

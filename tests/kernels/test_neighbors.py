@@ -6,7 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vcgmm.algorithm import reference
-from vcgmm.kernels.neighbors import fill_pool, join_neighbourhoods, link_groups, threshold_of
+from vcgmm.kernels.neighbors import (
+    CLASSES,
+    fill_pool,
+    join_neighbourhoods,
+    link_groups,
+    sort_roughly,
+    threshold_of,
+    turn_round,
+)
 
 pytestmark = pytest.mark.interpreted
 
@@ -141,14 +149,77 @@ def test_what_was_known_gives_way_only_to_something_nearer() -> None:
         assert (new[: len(old)] <= old * (1 + 1e-4) + 1e-6).all()
 
 
+@given(st.integers(0, 3), st.lists(st.floats(0, 2.0**127, width=32), min_size=1, max_size=40))
+def test_a_rough_order_is_one_up_to_ties_in_a_class(first: int, values: list[float]) -> None:
+    bits = np.array(values, np.float32).view(np.int32)
+    taken = np.random.default_rng(0).permutation(len(values))
+    before = taken.copy()
+    sort_roughly(first, taken, bits, np.empty(CLASSES + 1, np.int64), np.empty(len(values), np.int64))
+    np.testing.assert_array_equal(taken[:first], before[:first])
+    np.testing.assert_array_equal(np.sort(taken), np.arange(len(values)))
+    rest = bits[taken[first:]].astype(np.int64)
+    if len(rest):
+        width = (rest.max() - rest.min()) // CLASSES + 1
+        assert (np.diff((rest - rest.min()) // width) >= 0).all()
+
+
+def test_lists_are_roughly_in_order() -> None:
+    means = np.random.default_rng(6).normal(size=(200, 5)).astype(np.float32)
+    _, nearest = link(means, 3, 60)
+    ranks = np.argsort(np.argsort(distances_to(means.astype(np.float64), nearest), axis=1), axis=1)
+    assert np.abs(ranks - np.arange(60)).mean() < 1.0
+
+
+# ------------------------------------------------------------------------------------------------------- followers
+
+
+@pytest.mark.parametrize("n_parts", [1, 3])
+def test_followers_have_the_cluster_on_their_own_lists_and_the_highest_go_first(n_parts: int) -> None:
+    nearest = np.array([[0, 1], [1, 0], [2, 0], [3, 0], [4, 3]], np.int32)
+    followers, counts = follow(nearest, 2, n_parts)
+    assert counts.tolist() == [2, 1, 0, 1, 0]
+    assert followers[0].tolist() == [1, 2]
+    assert (followers[1, 0], followers[3, 0]) == (0, 4)
+    high = np.full((20, 40), 19, np.int32)  # 19 comes last on most lists, and behind a band of others
+    high[:, 0] = np.arange(20)
+    high[:, 1:-1] = (np.arange(20)[:, None] + 1 + np.arange(38) % 18) % 19
+    high[7, 1] = 19
+    followers, _ = follow(high, 1, n_parts)
+    assert followers[19].tolist() == [7]
+
+
+def test_a_cluster_far_from_all_is_a_candidate_of_those_nearest_to_it() -> None:
+    rng = np.random.default_rng(7)
+    means = np.vstack([[[50.0, 0.0, 0.0]], rng.normal(size=(40, 3))]).astype(np.float32)
+    closest = np.argsort(np.linalg.norm(means - means[0], axis=1))[1:7]
+    alone = np.empty((41, 0), np.int32)
+    _, nearest, without = join(means, 2, 12, alone)
+    _, _, candidates = join(means, 2, 12, alone, room=6)
+    assert not (nearest[1:] == 0).any()
+    assert not (without[1:] == 0).any()
+    assert all(0 in candidates[c] for c in closest)
+
+
 # ------------------------------------------------------------------------------------------------------ candidates
 
 
-def join(means: np.ndarray, n_neighbors: int, n_candidates: int, explored: np.ndarray) -> tuple[np.ndarray, ...]:
+def follow(nearest: np.ndarray, room: int, n_parts: int = 1) -> tuple[np.ndarray, np.ndarray]:
+    """Followers of all clusters, found in so many parts."""
+    n_clusters = len(nearest)
+    followers, counts = np.full((n_clusters, room), -1, np.int32), np.full(n_clusters, -1)
+    for part in range(n_parts):
+        turn_round(n_clusters * part // n_parts, n_clusters * (part + 1) // n_parts, nearest, followers, counts)
+    return followers, counts
+
+
+def join(
+    means: np.ndarray, n_neighbors: int, n_candidates: int, explored: np.ndarray, room: int = 0
+) -> tuple[np.ndarray, ...]:
     neighbors, nearest = link(means, n_neighbors, n_candidates)
     width = min(len(means), n_candidates + explored.shape[1])
     candidates = np.full((len(means), width), -1, np.int32)
-    join_neighbourhoods(0, len(means), neighbors, nearest, explored, candidates)
+    followers, counts = follow(nearest, room)
+    join_neighbourhoods(0, len(means), neighbors, nearest, followers, counts, explored, candidates)
     return neighbors, nearest, candidates
 
 
@@ -164,9 +235,10 @@ NOBODY = np.empty((30, 0), np.int32)
 def test_candidates_begin_with_the_cluster_and_repeat_nobody(means: np.ndarray, n_candidates: int) -> None:
     explored = np.random.default_rng(4).integers(0, 30, (30, 3)).astype(np.int32)
     for some in (NOBODY, explored):
-        _, _, candidates = join(means, min(4, n_candidates), n_candidates, some)
-        assert_lists(candidates)
-        assert candidates.min() >= 0
+        for room in (0, n_candidates // 2, n_candidates):
+            _, _, candidates = join(means, min(4, n_candidates), n_candidates, some, room)
+            assert_lists(candidates)
+            assert candidates.min() >= 0
 
 
 def test_candidates_hold_the_neighbours_of_neighbours_where_there_is_room(means: np.ndarray) -> None:

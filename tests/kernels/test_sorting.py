@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vcgmm.kernels.sorting import count_sort, fingerprints, take_rows
+from vcgmm.kernels.sorting import count_sort, fingerprints, permute_rows, take_rows
 
 pytestmark = [
     pytest.mark.interpreted,
@@ -62,3 +62,12 @@ def test_rows_are_taken_in_the_order_asked_for(dtype: type) -> None:
     np.testing.assert_array_equal(out[2:9], source[rows[2:9]])
     assert (out[[0, 1, 9]] == -1).all()  # another thread's
     take_rows(4, 4, source, rows, np.full((10, 3), -1, dtype))
+
+
+@given(st.permutations(list(range(9))))
+def test_rows_change_places_like_a_fancy_index(order: list[int]) -> None:
+    rows = np.arange(18.0).reshape(9, 2)
+    expected, done = rows[order], np.zeros(9, np.bool_)
+    permute_rows(rows, np.array(order), done, np.empty(2))
+    np.testing.assert_array_equal(rows, expected)
+    assert done.all()

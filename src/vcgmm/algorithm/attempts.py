@@ -15,6 +15,7 @@ from ..progress import Callback, Progress
 from .blocked import BlockedSearch
 from .em import Fit, variational_em
 from .estep import Search, State
+from .local_points import LocalPoints
 from .nearest import k_nearest
 from .pointwise import PointwiseSearch
 from .random import generator
@@ -33,8 +34,8 @@ class Attempts:
     Parameters
     ----------
     problem : Problem
-    points : (N', D) float32 or float64
-        The coreset's, in local coordinates; let go of once the last attempt has its own order of them.
+    points : LocalPoints
+        The coreset's.
     costs : Costs
         Of what has been done already; added to in place.
     callbacks : sequence of Callback
@@ -46,7 +47,7 @@ class Attempts:
     def __init__(
         self,
         problem: Problem,
-        points: np.ndarray,
+        points: LocalPoints,
         costs: Costs,
         callbacks: Sequence[Callback],
         progress: Progress,
@@ -69,15 +70,16 @@ class Attempts:
         first = 0 if snapshot is None else snapshot.attempt
         best = [] if snapshot is None or snapshot.best is None else [snapshot.best]  # one at most
         for attempt in range(first, n_init):
+            if attempt > first:  # the last search has put the points in an order of its own
+                self.points.put_back()
             if snapshot is not None and attempt == first:
                 now, search = self._restore(snapshot)
             else:
                 now, search = self._seed(attempt, *best)
-            if attempt == n_init - 1:
-                del self.points  # the search keeps its own order of them: one copy is enough
             # Where it went last matters no more, and is as large as the means.
             ended = Attempt(replace(self._improve(now, search), moves=None), search.neighbors)
             best = [max([*best, ended], key=lambda one: one.fit.bounds[-1])]
+            del search  # its winners, before the next one has some
             if ended.fit.stopped:
                 break
         return best[0]
@@ -165,14 +167,14 @@ class Attempts:
         self.costs.seconds[step] += time.perf_counter() - begun
 
 
-def seed(points: np.ndarray, problem: Problem, attempt: int, workers: Workers, progress: Progress) -> Start:
+def seed(points: LocalPoints, problem: Problem, attempt: int, workers: Workers, progress: Progress) -> Start:
     """Initial means, and with the blocked search a near cluster of every point."""
     settings, weights = problem.settings, problem.coreset.weights
     rng = generator(settings.seed, SEEDING, attempt)
     n_clusters, init = settings.n_components, settings.init
     if isinstance(init, str) and init == "two_level":
         if settings.search == "pointwise":
-            return two_level(points, weights, n_clusters, rng, workers, progress.advance)
+            return two_level(points.array, weights, n_clusters, rng, workers, progress.advance)
         few = SearchSettings(
             settings.truncation,
             settings.n_neighbors,
@@ -187,34 +189,36 @@ def seed(points: np.ndarray, problem: Problem, attempt: int, workers: Workers, p
         progress.advance(n_clusters)
     else:
         if init == "afkmc2":
-            seeds = afkmc2(points, weights, n_clusters, settings.chain_length, rng, workers, progress.advance)
+            seeds = afkmc2(
+                points.array, weights, n_clusters, settings.chain_length, rng, workers, progress.advance
+            )
         elif init == "k-means++":
-            seeds = kmeans_plus_plus(points, weights, n_clusters, rng, workers, progress.advance)
+            seeds = kmeans_plus_plus(points.array, weights, n_clusters, rng, workers, progress.advance)
         else:
-            seeds = random_points(points, weights, n_clusters, rng)
+            seeds = random_points(points.array, weights, n_clusters, rng)
             progress.advance(n_clusters)
-        means, n_evaluations = points[seeds.indices].astype(np.float64), seeds.n_evaluations
+        means, n_evaluations = points.array[seeds.indices].astype(np.float64), seeds.n_evaluations
     if settings.search == "pointwise":  # finds its winners from a random start, as the paper does
         return Start(means, np.empty(0, np.int32), np.nan, n_evaluations)
-    start = assign(points, weights, means, workers)
+    start = assign(points.array, weights, means, workers)
     start.n_evaluations += n_evaluations
     return start
 
 
-def make_search(points: np.ndarray, problem: Problem, attempt: int, start: Start, workers: Workers) -> Search:
+def make_search(points: LocalPoints, problem: Problem, attempt: int, start: Start, workers: Workers) -> Search:
     """The search of an attempt's E-steps, at its start."""
     settings = problem.settings
     if settings.search == "blocked":
         return _blocked(points, problem, attempt, start.labels, start.error, workers)
     winners = neighbors = None
     if settings.initial_variance is not None:  # from good means, random winners would throw the fit back
-        winners = k_nearest(points, start.means, settings.truncation, workers)
+        winners = k_nearest(points.array, start.means, settings.truncation, workers)
         neighbors = k_nearest(start.means, start.means, settings.n_neighbors, workers)
         neighbors[:, 0] = np.arange(settings.n_components)
     return _pointwise(points, problem, attempt, winners, neighbors, workers)
 
 
-def restore_search(points: np.ndarray, problem: Problem, attempt: int, state: State, workers: Workers) -> Search:
+def restore_search(points: LocalPoints, problem: Problem, attempt: int, state: State, workers: Workers) -> Search:
     """The search of an attempt's E-steps, as it was when its state was taken."""
     search: Search
     if problem.settings.search == "blocked":
@@ -227,11 +231,11 @@ def restore_search(points: np.ndarray, problem: Problem, attempt: int, state: St
 
 
 def _blocked(
-    points: np.ndarray, problem: Problem, attempt: int, labels: np.ndarray, error: float, workers: Workers
+    points: LocalPoints, problem: Problem, attempt: int, labels: np.ndarray, error: float, workers: Workers
 ) -> BlockedSearch:
     settings = problem.settings
     return BlockedSearch(
-        points,
+        points.array,
         problem.coreset.weights,
         labels,
         settings.n_components,
@@ -243,11 +247,12 @@ def _blocked(
         error,
         problem.variance_floor,
         workers,
+        points.reorder,
     )
 
 
 def _pointwise(
-    points: np.ndarray,
+    points: LocalPoints,
     problem: Problem,
     attempt: int,
     winners: np.ndarray | None,
@@ -256,7 +261,7 @@ def _pointwise(
 ) -> PointwiseSearch:
     settings = problem.settings
     return PointwiseSearch(
-        points,
+        points.array,
         problem.coreset.weights,
         settings.n_components,
         settings.truncation,

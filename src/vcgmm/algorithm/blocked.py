@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ..kernels.blocked import search_tasks
@@ -22,7 +24,6 @@ class BlockedSearch:
     Parameters
     ----------
     points : (N', D) float32 or float64
-        Left as they are: the search keeps a copy in its own order.
     weights : (N',) float64
     labels : (N',) int32
         A near cluster of every point.
@@ -32,6 +33,9 @@ class BlockedSearch:
         Weighted squared distance to `labels`: where no variance is known, it begins from this.
     variance_floor : float
     workers : Workers
+    reorder : callable, optional
+        `LocalPoints.reorder`, to change the order of `points` in place.  Without it they are left as they are, and
+        the search keeps a copy in its own order.
     """
 
     def __init__(
@@ -48,6 +52,7 @@ class BlockedSearch:
         start_error: float,
         variance_floor: float,
         workers: Workers,
+        reorder: Callable[[np.ndarray, np.ndarray, np.ndarray], None] | None = None,
     ) -> None:
         self.points = points
         self.weights = weights
@@ -60,9 +65,12 @@ class BlockedSearch:
         self.start_error = start_error
         self.variance_floor = variance_floor
         self.workers = workers
+        self.reorder = reorder
         self._quanta = Quanta(points, weights, workers)
         self._misplaced = len(points)
-        self._rows = np.arange(len(points))  # where each point was when it was given
+        self._rows = np.arange(
+            len(points), dtype=np.int32 if len(points) < 1 << 31 else np.int64
+        )  # where each point was when it was given
 
     @property
     def neighbors(self) -> np.ndarray:
@@ -105,7 +113,7 @@ class BlockedSearch:
     def state(self) -> State:
         """All that the next E-step depends on; winners are in the order in which the points lie."""
         return {
-            "rows": self._rows,
+            "rows": self._rows.astype(np.int64),
             "winners": self.winners,
             "misplaced": self._misplaced,
             "start_error": self.start_error,
@@ -134,17 +142,20 @@ class BlockedSearch:
 
     def _put_in_order(self, order: np.ndarray) -> np.ndarray:
         """Reorder the points themselves: reading rows in sequence is much faster than fetching them."""
-        points = np.empty_like(self.points)
         winners = np.empty_like(self.winners)
+        self._rows = self._rows[order]
+        points = self.points if self.reorder is not None else np.empty_like(self.points)
 
         def work(_thread: int, first: int, last: int) -> None:
-            take_rows(first, last, self.points, order, points)
             take_rows(first, last, self.winners, order, winners)
+            if self.reorder is None:
+                take_rows(first, last, self.points, order, points)
 
         self.workers.run(work, len(order))
+        if self.reorder is not None:
+            self.reorder(points, order, self._rows)
         self.points, self.winners = points, winners
         self.weights = self.weights[order]
-        self._rows = self._rows[order]
         self._misplaced = 0
         return np.arange(len(order))
 

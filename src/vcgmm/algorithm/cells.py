@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..kernels.grouping import random_cuts
-from ..kernels.neighbors import join_neighbourhoods, link_groups
+from ..kernels.neighbors import join_neighbourhoods, link_groups, turn_round
 from ..kernels.sorting import count_sort
 from ..parallel import Workers
 from .random import generator, random_clusters
@@ -16,6 +16,9 @@ from .random import generator, random_clusters
 #: Clusters in a group that shares one pool, and clusters in the pool.
 GROUP_SIZE = 32
 POOL_SIZE = 1024
+
+#: Share of a list that followers may take.
+FOLLOWERS = 0.5
 
 #: E-steps at the start that each link the clusters anew, and which of the later ones do.
 LINKED_AT_FIRST = 2
@@ -147,9 +150,21 @@ class Neighbourhoods:
     def _join(self, rng: np.random.Generator) -> None:
         n_clusters = len(self.neighbors)
         explored = random_clusters((n_clusters, self.n_explore), n_clusters, rng)
+        room = int(FOLLOWERS * self.nearest.shape[1])
+        followers = np.empty((n_clusters, room), np.int32)
+        counts = np.empty(n_clusters, np.int64)
+        n_parts = self.workers.n_threads  # every part reads all lists: no more parts than there are threads
+
+        def follow(_thread: int, first: int, last: int) -> None:
+            a, b = n_clusters * first // n_parts, n_clusters * last // n_parts
+            turn_round(a, b, self.nearest, followers, counts)
 
         def join(_thread: int, first: int, last: int) -> None:
-            join_neighbourhoods(first, last, self.neighbors, self.nearest, explored, self.candidates)
+            join_neighbourhoods(
+                first, last, self.neighbors, self.nearest, followers, counts, explored, self.candidates
+            )
+
+        self.workers.run(follow, n_parts)
 
         self.workers.run(join, n_clusters)
 

@@ -15,6 +15,7 @@ from ..progress import Callback, Progress
 from .attempts import CORESET, Attempts
 from .coreset import Coreset, all_rows, count_distinct, lightweight_coreset
 from .frame import Frame, Moments, moments
+from .local_points import LocalPoints
 from .random import generator
 from .settings import Settings
 from .snapshot import STEPS, Attempt, Costs, Keep, Problem, Snapshot
@@ -83,8 +84,9 @@ def run(
     check_distinct(coreset, "n_components", settings.n_components, rows.n_samples)
     frame = facts.frame(settings.dtype)
     problem = Problem(settings, coreset, unit, frame, variance_floor(facts, frame, settings.reg_covar))
+    del facts  # a number for every row
     costs = Costs(dict.fromkeys(STEPS, 0.0), {**dict.fromkeys(STEPS, 0), "coreset": rows.n_samples}, 0.0)
-    attempts = Attempts(problem, to_local(coreset, frame, workers), costs, callbacks, progress, workers, keep)
+    attempts = Attempts(problem, LocalPoints(coreset, frame, workers), costs, callbacks, progress, workers, keep)
     progress.finish()
     costs.elapsed = costs.seconds["coreset"] = time.perf_counter() - begun
     return in_data_coordinates(attempts.run(), problem, costs)
@@ -106,9 +108,8 @@ def resume(
     callbacks, progress, workers, keep : as in `run`
     """
     problem, costs = snapshot.problem, snapshot.costs
-    attempts = Attempts(
-        problem, to_local(problem.coreset, problem.frame, workers), costs, callbacks, progress, workers, keep
-    )
+    points = LocalPoints(problem.coreset, problem.frame, workers)
+    attempts = Attempts(problem, points, costs, callbacks, progress, workers, keep)
     return in_data_coordinates(attempts.run(snapshot), problem, costs)
 
 
@@ -165,17 +166,8 @@ def refuse_too_few(n_distinct: int, name: str, n_clusters: int, n_samples: int) 
 
 
 def to_local(coreset: Coreset, frame: Frame, workers: Workers) -> np.ndarray:
-    """The coreset's points in local coordinates, (N', D), converted block by block."""
-    source = ArrayRows(coreset.points)
-    points = np.empty(coreset.points.shape, frame.dtype)
-
-    def convert(_thread: int, first: int, last: int) -> None:
-        for i in range(first, last):
-            a, b = source.bounds(i)
-            points[a:b] = frame.enter(source.block(i))
-
-    workers.run(convert, source.n_blocks)
-    return points
+    """The coreset's points in local coordinates, (N', D)."""
+    return LocalPoints(coreset, frame, workers).array
 
 
 def variance_floor(facts: Moments, frame: Frame, reg_covar: float) -> float:

@@ -8,7 +8,6 @@ goes on there.  What the projection leaves out can only cost iterations: the las
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -20,6 +19,7 @@ from ..progress import Progress
 from .blocked import BlockedSearch
 from .cells import sort_by_cluster
 from .em import variational_em
+from .local_points import LocalPoints
 from .seeding import Start
 from .two_level import two_level
 
@@ -51,7 +51,7 @@ class SearchSettings:
 
 
 def start_in_subspace(
-    points: np.ndarray,
+    points: LocalPoints,
     weights: np.ndarray,
     n_clusters: int,
     settings: SearchSettings,
@@ -63,7 +63,8 @@ def start_in_subspace(
 
     Parameters
     ----------
-    points : (N', D) float32 or float64
+    points : LocalPoints
+        Those in all dimensions are not made before those in few have served their purpose.
     weights : (N',) float64
     n_clusters : int
         At most the number of distinct points.
@@ -79,14 +80,15 @@ def start_in_subspace(
     """
     directions = leading_directions(points, weights, rng)
     if directions is None:
-        return two_level(points, weights, n_clusters, rng, workers, advance)
-    projected = project(points, directions, workers)
+        return two_level(points.array, weights, n_clusters, rng, workers, advance)
+    projected = points.project(directions)
     start = two_level(projected, weights, n_clusters, rng, workers, advance)
-    floor = float(np.finfo(points.dtype).tiny)
+    floor = float(np.finfo(points.frame.dtype).tiny)
     search = BlockedSearch(
         projected, weights, start.labels, n_clusters, settings.truncation, settings.n_neighbors,
         settings.n_candidates, 0, int(rng.integers(1 << 62)), start.error, floor, workers,
     )  # fmt: skip
+    del projected  # the search soon has its own order of them
     fit = variational_em(
         search,
         start.means,
@@ -104,15 +106,17 @@ def start_in_subspace(
         begun=0.0,
     )
     n_evaluations = start.n_evaluations + fit.n_evaluations
-    return lift(points, weights, search.labels(), n_clusters, n_evaluations, workers)
+    labels = search.labels()
+    del search
+    return lift(points.array, weights, labels, n_clusters, n_evaluations, workers)
 
 
-def leading_directions(points: np.ndarray, weights: np.ndarray, rng: np.random.Generator) -> np.ndarray | None:
+def leading_directions(points: LocalPoints, weights: np.ndarray, rng: np.random.Generator) -> np.ndarray | None:
     """Orthonormal directions (D, d) of largest weighted variance; None where a projection does not pay.
 
     By subspace iteration on a sample (Halko et al. 2011).
     """
-    n_features = points.shape[1]
+    n_features, dtype = points.n_features, points.frame.dtype
     choices = [d for d in CHOICES if LEAST_GAIN * d <= n_features]
     n = min(len(points), SAMPLE)
     if not choices or n < 2 * choices[-1]:
@@ -120,36 +124,22 @@ def leading_directions(points: np.ndarray, weights: np.ndarray, rng: np.random.G
     picks = ((np.arange(n) + rng.random(n)) * (len(points) / n)).astype(np.int64)
     picks = np.minimum(picks, len(points) - 1)
     shares = weights[picks] / weights[picks].sum()
-    sample = points[picks] - (shares @ points[picks]).astype(points.dtype)
+    sample = points.take(picks)
+    sample -= (shares @ sample).astype(dtype)
     if not (sample != 0).any():
         return None
-    sample *= np.sqrt(n * shares)[:, None].astype(points.dtype)
+    sample *= np.sqrt(n * shares)[:, None].astype(dtype)
     wanted = min(choices[-1] + SPARE, n_features)
-    basis = sample.T @ (sample @ rng.standard_normal((n_features, wanted)).astype(points.dtype))
+    basis = sample.T @ (sample @ rng.standard_normal((n_features, wanted)).astype(dtype))
     basis = np.linalg.qr(sample.T @ (sample @ np.linalg.qr(basis)[0]))[0]
     image = sample @ basis
     variances, turn = np.linalg.eigh(image.T @ image)
-    kept = np.cumsum(variances[::-1]) / max(
-        float(np.einsum("nd,nd->", sample, sample)), np.finfo(points.dtype).tiny
-    )
+    kept = np.cumsum(variances[::-1]) / max(float(np.einsum("nd,nd->", sample, sample)), np.finfo(dtype).tiny)
     enough = [d for d in choices if kept[d - 1] >= ENOUGH]
     if not enough and len(choices) < len(CHOICES):
         return None
     size = enough[0] if enough else choices[-1]
     return np.ascontiguousarray((basis @ turn[:, ::-1])[:, :size])
-
-
-def project(points: np.ndarray, directions: np.ndarray, workers: Workers) -> np.ndarray:
-    """Project the points, (N', d), in blocks of a fixed size: the same bits for any number of threads."""
-    projected = np.empty((len(points), directions.shape[1]), points.dtype)
-    step = max(1, (1 << 20) // points.shape[1])
-
-    def work(_thread: int, first: int, last: int) -> None:
-        for low in range(first * step, min(last * step, len(points)), step):
-            np.dot(points[low : low + step], directions, projected[low : low + step])
-
-    workers.run(work, math.ceil(len(points) / step))
-    return projected
 
 
 def lift(

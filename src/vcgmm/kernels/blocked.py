@@ -13,7 +13,9 @@ import numpy as np
 
 from .distances import local_rows, squared_distance, transpose_rows
 from .exact_sums import add_moments, add_point
+from .exponential import exp_below_zero
 from .jit import kernel
+from .panels import local_panels, multiply_panels, panel_shape
 from .selection import AT_ONCE, FEW, LANES, five_smallest_keys, smallest_keys
 
 #: Points in one product: large enough for full speed, small enough that all of it stays in cache.
@@ -21,10 +23,6 @@ BLOCK = LANES
 
 #: Blocks are filled up to a multiple of this: OpenBLAS is half as fast at sizes in between.
 ROUND = 32
-
-#: Up to so many features, transposing a block costs less than the faster product gains.
-TRANSPOSED = 128
-
 
 #: Responsibilities below this share of a point's weight do not move a mean.
 NEGLIGIBLE = 1e-9
@@ -146,8 +144,12 @@ def truncated_posterior(
         shares[0, j] = 1
         totals[j] = 1
     for k in range(1, near.shape[0]):
+        if precision < 0:
+            shares[k, :n] = 0
+            continue
         for j in range(n):
-            shares[k, j] = math.exp((near[0, j] - near[k, j]) * factor) if precision >= 0 else 0
+            shares[k, j] = exp_below_zero((near[0, j] - near[k, j]) * factor)
+        for j in range(n):
             totals[j] += shares[k, j]
 
 
@@ -185,7 +187,7 @@ def add_block(
     ----------
     n : int, IN, points in the block
     cell : int, IN, the cluster whose points they are
-    rows : (B, D) float, IN, the points in coordinates local to its mean
+    rows : (B, >= D) float, IN, the points in coordinates local to its mean
     slots, near, shares, totals : IN, from `choose_winners` and `truncated_posterior`
     winners : (N', C') int32, IN/OUT
     sums : (L, D) float, IN/OUT, sum of gamma s (y - mu_cell) for each candidate
@@ -213,7 +215,7 @@ def add_block(
             if slot >= 0:
                 sum_masses[slot] += part
                 factor = points.dtype.type(part)
-                for d in range(rows.shape[1]):
+                for d in range(sums.shape[1]):
                     sums[slot, d] += factor * rows[j, d]
             else:
                 add_point(shifts, masses, cluster, points, point, means, part, shift_magic, magic_row, mass_magic)
@@ -296,14 +298,16 @@ def search_tasks(
     n_winners = winners.shape[1]
     mask = ~indices[-2]
     position = np.full(n_clusters, -1, np.int32)
-    centres = np.zeros((n_slots, n_features), points.dtype)
+    n_panels, panel_width = panel_shape(n_features, n_slots, BLOCK)
+    centres = np.zeros((n_panels, n_slots, panel_width), points.dtype)
     centre_squares = np.full(n_slots, np.inf, points.dtype)  # farther than all others
     sums = np.zeros((n_candidates, n_features), points.dtype)
     sum_masses = np.zeros(n_candidates, np.float64)
-    local = np.zeros((BLOCK, n_features), points.dtype)
+    local = np.zeros((BLOCK, n_panels * panel_width), points.dtype)
     local_squares = np.zeros(BLOCK, points.dtype)
-    flat_columns = np.empty(BLOCK * (n_features if n_features <= TRANSPOSED else 0), points.dtype)
+    flat_columns = np.empty(BLOCK * n_panels * panel_width, points.dtype)
     flat_products = np.empty(n_slots * BLOCK, points.dtype)
+    flat_scratch = np.empty(n_slots * BLOCK, points.dtype)
     best = np.empty((max(n_winners, FEW) + AT_ONCE) * LANES, indices.dtype)
     slots = np.empty((n_winners, BLOCK), np.int64)
     near = np.empty((n_winners, BLOCK), points.dtype)
@@ -317,7 +321,7 @@ def search_tasks(
                 for i in range(n_candidates):
                     position[candidates[cell, i]] = -1
             cell = task_cell[task]
-            local_rows(means, candidates[cell], 0, n_candidates, means[cell], centres, centre_squares)
+            local_panels(means, candidates[cell], means[cell], centres, centre_squares)
             for i in range(n_candidates):
                 position[candidates[cell, i]] = i
         facts[task] = 0.0
@@ -328,12 +332,10 @@ def search_tasks(
             width = (n + ROUND - 1) // ROUND * ROUND
             products = flat_products[: n_slots * width].reshape(n_slots, width)
             local_rows(points, order, low, high, means[cell], local, local_squares)
-            if n_features <= TRANSPOSED:
-                columns = flat_columns[: n_features * width].reshape(n_features, width)
-                transpose_rows(n, local, columns)
-                np.dot(centres, columns, products)
-            else:
-                np.dot(centres, local[:width].T, products)
+            columns = flat_columns[: local.shape[1] * width].reshape(local.shape[1], width)
+            transpose_rows(n, local, columns)
+            scratch = flat_scratch[: n_slots * width].reshape(n_slots, width)
+            multiply_panels(centres, columns, products, scratch)
             if n_winners <= FEW:
                 five_smallest_keys(width, products, centre_squares, local_squares, indices, best)
             else:

@@ -50,8 +50,8 @@ def add_moments(
 ) -> None:
     """Move a local sum of points into a cluster's total, as a displacement from the cluster's mean.
 
-    totals[cluster] += sums[slot] - mass * centres[slot] and masses[cluster] += mass, each term rounded to the
-    quantum; sums[slot] = 0.
+    totals[cluster] += sums[slot] - mass * centre and masses[cluster] += mass, each term rounded to the quantum;
+    sums[slot] = 0.
 
     Parameters
     ----------
@@ -61,16 +61,22 @@ def add_moments(
     sums : (L, D) float, IN/OUT, weighted sums of points in local coordinates
     slot : int, IN
     mass : float64, IN, the sum of the weights
-    centres : (L, D) float, IN, the means in the same local coordinates
+    centres : (P, L, K) float, IN, the means in the same local coordinates, in panels: centres[p, slot, k] is
+        feature p K + k
     magic : (k, D) float64, IN, from `rounding_constant`
     magic_row : (C,) int32, IN, the row of `magic` for each cluster
     mass_magic : float64, IN, likewise for the masses
     """
     row = magic_row[cluster]
     masses[cluster] += (mass + mass_magic) - mass_magic
-    for d in range(totals.shape[1]):
-        value = np.float64(sums[slot, d]) - mass * np.float64(centres[slot, d])
-        totals[cluster, d] += (value + magic[row, d]) - magic[row, d]
+    n_features, width = totals.shape[1], centres.shape[2]
+    for p in range(centres.shape[0]):
+        first = p * width
+        for k in range(min(width, n_features - first)):
+            d = first + k
+            value = np.float64(sums[slot, d]) - mass * np.float64(centres[p, slot, k])
+            totals[cluster, d] += (value + magic[row, d]) - magic[row, d]
+    for d in range(n_features):
         sums[slot, d] = 0
 
 

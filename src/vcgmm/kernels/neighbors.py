@@ -12,6 +12,12 @@ import numpy as np
 from .distances import block_distances, local_rows
 from .jit import kernel
 
+#: Classes of distance by which a list is put roughly in order.
+CLASSES = 64
+
+#: Ranks looked at together when lists are turned round: as many as share a line of cache.
+BAND = 16
+
 
 @kernel
 def fill_pool(
@@ -83,6 +89,38 @@ def threshold_of(
 
 
 @kernel
+def sort_roughly(first: int, taken: np.ndarray, bits: np.ndarray, sizes: np.ndarray, scratch: np.ndarray) -> None:
+    """Put taken[first:] in ascending order of `bits`, up to ties in one of `CLASSES` classes of equal width.
+
+    Parameters
+    ----------
+    first : int, IN
+    taken : (L,) int64, IN/OUT, places in `bits`
+    bits : (n,) int32, IN, patterns of non-negative floats
+    sizes : (CLASSES + 1,) int64, scratch
+    scratch : (L,) int64
+    """
+    n = taken.shape[0]
+    if first >= n:
+        return
+    low = high = np.int64(bits[taken[first]])
+    for k in range(first, n):
+        low = min(low, np.int64(bits[taken[k]]))
+        high = max(high, np.int64(bits[taken[k]]))
+    width = (high - low) // CLASSES + 1
+    sizes[:] = 0
+    for k in range(first, n):
+        scratch[k] = taken[k]
+        sizes[(np.int64(bits[taken[k]]) - low) // width + 1] += 1
+    for i in range(CLASSES):
+        sizes[i + 1] += sizes[i]
+    for k in range(first, n):
+        group = (np.int64(bits[scratch[k]]) - low) // width
+        taken[first + sizes[group]] = scratch[k]
+        sizes[group] += 1
+
+
+@kernel
 def link_groups(
     first: int,
     last: int,
@@ -107,7 +145,7 @@ def link_groups(
     pool_size : int, IN, at least L and the size of a group
     means : (C, D) float, IN
     neighbors : (C, G) int32, OUT, itself first
-    nearest : (C, L) int32, OUT, itself first, the rest in no order
+    nearest : (C, L) int32, OUT, itself first, then roughly in order
     counts : (n_groups,) int64, OUT, distances computed
     """
     n_features = means.shape[1]
@@ -125,6 +163,8 @@ def link_groups(
     values = np.empty(pool_size, np.float32)
     value_bits = values.view(np.int32)
     taken = np.empty(n_nearest, np.int64)
+    scratch = np.empty(n_nearest, np.int64)
+    sizes = np.empty(CLASSES + 1, np.int64)
     for group in range(first, last):
         size = fill_pool(group, leaf_start, order, near_groups, known, seen, pool)
         low, high = leaf_start[group], leaf_start[group + 1]
@@ -166,10 +206,33 @@ def link_groups(
                         taken[slot] = taken[slot - 1]
                         slot -= 1
                     taken[slot] = i
+            sort_roughly(n_neighbors, taken, value_bits, sizes, scratch)
             for k in range(1, n_nearest):
                 nearest[cluster, k] = pool[taken[k]]
             for k in range(n_neighbors):
                 neighbors[cluster, k] = pool[taken[k]]
+
+
+@kernel
+def turn_round(first: int, last: int, nearest: np.ndarray, followers: np.ndarray, counts: np.ndarray) -> None:
+    """For clusters first..last-1 those that have them high on their own lists, the highest first.
+
+    Parameters
+    ----------
+    nearest : (C, L) int32, IN, itself first, then roughly in order
+    followers : (C, room) int32, OUT
+    counts : (C,) int64, OUT, how many places of `followers` are filled
+    """
+    n_clusters, n_nearest = nearest.shape
+    room = followers.shape[1]
+    counts[first:last] = 0
+    for band in range(1, n_nearest, BAND):
+        for follower in range(n_clusters):
+            for k in range(band, min(band + BAND, n_nearest)):
+                cluster = nearest[follower, k]
+                if first <= cluster < last and counts[cluster] < room:
+                    followers[cluster, counts[cluster]] = follower
+                    counts[cluster] += 1
 
 
 @kernel
@@ -178,22 +241,28 @@ def join_neighbourhoods(
     last: int,
     neighbors: np.ndarray,
     nearest: np.ndarray,
+    followers: np.ndarray,
+    counts: np.ndarray,
     explored: np.ndarray,
     candidates: np.ndarray,
 ) -> None:
-    """Candidates of clusters first..last-1: the union of G_c' over c' in G_c, then the nearest, then random ones.
+    """Candidates of clusters first..last-1: their search space, the nearest, followers, then random ones.
 
-    The union is the paper's search space G(n) of a point whose winners are G_c; it is cut where the list is full.
+    The union of G_c' over c' in G_c is the paper's search space G(n) of a point whose winners are G_c.  Then come
+    the nearest, but as many places as there could be followers are left to these first.
 
     Parameters
     ----------
     neighbors : (C, G) int32, IN
     nearest : (C, L) int32, IN
+    followers : (C, room) int32, IN, from `turn_round`
+    counts : (C,) int64, IN
     explored : (C, n_explore) int32, IN
     candidates : (C, min(C, L + n_explore)) int32, OUT, itself first; no cluster twice
     """
     n_clusters, n_neighbors = neighbors.shape
     room = nearest.shape[1]
+    before = room - followers.shape[1]
     seen = np.full(n_clusters, -1, np.int32)
     for c in range(first, last):
         candidates[c, 0] = c
@@ -206,7 +275,19 @@ def join_neighbourhoods(
                     candidates[c, place] = other
                     seen[other] = c
                     place += 1
-        for i in range(room):
+        for i in range(before):
+            other = nearest[c, i]
+            if seen[other] != c and place < room:
+                candidates[c, place] = other
+                seen[other] = c
+                place += 1
+        for i in range(counts[c]):
+            other = followers[c, i]
+            if seen[other] != c and place < room:
+                candidates[c, place] = other
+                seen[other] = c
+                place += 1
+        for i in range(before, room):
             other = nearest[c, i]
             if seen[other] != c and place < room:
                 candidates[c, place] = other

@@ -1,4 +1,4 @@
-"""Counting sort of points by cluster, and fingerprints of rows."""
+"""Counting sort of points by cluster, rows in another order, and fingerprints of rows."""
 
 from __future__ import annotations
 
@@ -70,3 +70,31 @@ def take_rows(first: int, last: int, source: np.ndarray, rows: np.ndarray, out: 
         row = rows[i]
         for d in range(source.shape[1]):
             out[i, d] = source[row, d]
+
+
+@kernel
+def permute_rows(rows: np.ndarray, order: np.ndarray, done: np.ndarray, spare: np.ndarray) -> None:
+    """rows[i] = rows[order[i]] for all i at once, in place, cycle by cycle.
+
+    Parameters
+    ----------
+    rows : (n, D), IN/OUT
+    order : (n,) int64, IN, a permutation
+    done : (n,) bool, IN/OUT, False at first, True at last
+    spare : (D,) scratch
+    """
+    for first in range(rows.shape[0]):
+        if done[first]:
+            continue
+        for d in range(rows.shape[1]):
+            spare[d] = rows[first, d]
+        here = first
+        while order[here] != first:
+            there = order[here]
+            for d in range(rows.shape[1]):
+                rows[here, d] = rows[there, d]
+            done[here] = True
+            here = there
+        for d in range(rows.shape[1]):
+            rows[here, d] = spare[d]
+        done[here] = True

@@ -1,0 +1,76 @@
+"""Products over many features, panel by panel.
+
+OpenBLAS multiplies small matrices as they lie, at full speed, and copies larger ones into buffers first, which at
+the sizes of a block of points and its candidates takes as long as the product itself.  So features are cut into
+panels, few enough that each product is a small one, and the products are added up.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .jit import kernel
+
+#: Largest number of multiplications in one product, a little below OpenBLAS' own limit of a million.
+LARGEST_PRODUCT = 983_040
+
+
+@kernel
+def panel_shape(n_features: int, n_rows: int, n_columns: int) -> tuple[int, int]:
+    """Number of panels, and features in each, for products of (n_rows, D) and (D, n_columns)."""
+    widest = max(1, LARGEST_PRODUCT // (n_rows * n_columns))
+    n_panels = (n_features + widest - 1) // widest
+    return n_panels, (n_features + n_panels - 1) // n_panels
+
+
+@kernel
+def local_panels(
+    source: np.ndarray,
+    rows: np.ndarray,
+    origin: np.ndarray,
+    panels: np.ndarray,
+    squares: np.ndarray,
+) -> None:
+    """Rows in coordinates local to an origin, cut into panels.
+
+    Parameters
+    ----------
+    source : (n, D) float, IN
+    rows : (m,) int, IN
+    origin : (D,) float, IN
+    panels : (P, >= m, K) float, OUT: panels[p, i, k] = source[rows[i], p K + k] - origin[p K + k]; features that
+        are none are left as they are
+    squares : (>= m,) float, OUT, squared norms
+    """
+    n_features = origin.shape[0]
+    width = panels.shape[2]
+    for i in range(rows.shape[0]):
+        row = rows[i]
+        total = squares.dtype.type(0)
+        for p in range(panels.shape[0]):
+            first = p * width
+            for k in range(min(width, n_features - first)):
+                value = source[row, first + k] - origin[first + k]
+                panels[p, i, k] = value
+                total += value * value
+        squares[i] = total
+
+
+@kernel
+def multiply_panels(panels: np.ndarray, columns: np.ndarray, products: np.ndarray, scratch: np.ndarray) -> None:
+    """Fill products = sum_p panels[p] @ columns[p K:(p + 1) K].
+
+    Parameters
+    ----------
+    panels : (P, m, K) float, IN
+    columns : (P K, n) float, IN
+    products : (m, n) float, OUT
+    scratch : (m, n) float, not used for one panel
+    """
+    width = panels.shape[2]
+    np.dot(panels[0], columns[:width], products)
+    for p in range(1, panels.shape[0]):
+        np.dot(panels[p], columns[p * width : (p + 1) * width], scratch)
+        for i in range(products.shape[0]):
+            for j in range(products.shape[1]):
+                products[i, j] += scratch[i, j]

@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from vcgmm.algorithm.coreset import Coreset
+from vcgmm.algorithm.frame import Frame
+from vcgmm.algorithm.local_points import LocalPoints
+from vcgmm.parallel import Workers
+
+N, D = 9000, 40  # more than one block
+
+
+def rows_of(kind: str) -> np.ndarray:
+    values = np.random.default_rng(0).integers(0, 200, (N, D))
+    if kind == "Fortran":
+        return np.asfortranarray(values, dtype=np.float32)
+    if kind == "every other column":
+        return np.repeat(values, 2, axis=1).astype(np.float64)[:, ::2]
+    return values.astype(kind)
+
+
+@pytest.fixture(params=["float32", "float64", "float16", "uint8", "int64", "Fortran", "every other column"])
+def points(request: pytest.FixtureRequest, workers: Workers) -> LocalPoints:
+    rows = rows_of(request.param)
+    frame = Frame(np.linspace(50.0, 90.0, D), 0.25, np.dtype(np.float32))
+    return LocalPoints(Coreset(np.arange(N), rows, np.ones(N)), frame, workers)
+
+
+def test_the_array_holds_all_points_in_local_coordinates(points: LocalPoints) -> None:
+    rows = points.source.array.astype(np.float64)
+    expected = ((rows - np.linspace(50.0, 90.0, D)) * 0.25).astype(np.float32)
+    assert (len(points), points.n_features) == (N, D)
+    np.testing.assert_array_equal(points.array, expected)
+    assert points.array is points.array
+
+
+def test_any_order_has_the_same_bits(points: LocalPoints) -> None:
+    order = np.random.default_rng(1).permutation(N)
+    for rows in (order, order.astype(np.int32)):
+        out = np.empty((N, D), np.float32)
+        points.fill(out, rows)
+        np.testing.assert_array_equal(out, points.array[order])
+    np.testing.assert_array_equal(points.take(order[:7]), points.array[order[:7]])
+
+
+def test_points_are_reordered_in_place_again_and_again(points: LocalPoints) -> None:
+    rng = np.random.default_rng(3)
+    array, expected, rows = points.array, points.array.copy(), np.arange(N)
+    for _ in range(3):
+        order = rng.permutation(N)
+        order[:5] = np.sort(order[:5])
+        expected, rows = expected[order], rows[order]
+        points.reorder(array, order, rows)
+        np.testing.assert_array_equal(array, expected)
+
+
+def test_mapped_rows_are_not_fetched_from_their_file(tmp_path: Path, workers: Workers) -> None:
+    rows = rows_of("float32")
+    np.save(tmp_path / "rows.npy", rows)
+    mapped = np.load(tmp_path / "rows.npy", mmap_mode="r+")
+    frame = Frame(np.zeros(D), 1.0, np.dtype(np.float32))
+    points = LocalPoints(Coreset(np.arange(N), mapped, np.ones(N)), frame, workers)
+    array, order = points.array, np.random.default_rng(4).permutation(N)
+    mapped[:] = 0
+    points.reorder(array, order, order)
+    np.testing.assert_array_equal(array, rows[order])
+
+
+def test_points_are_put_back_into_the_order_of_the_coreset(points: LocalPoints) -> None:
+    points.put_back()  # nothing to put back yet
+    before = points.array.copy()
+    points.fill(points.array, np.arange(N)[::-1])
+    assert (points.array != before).any()
+    points.put_back()
+    np.testing.assert_array_equal(points.array, before)
+
+
+def test_projections_need_no_array_of_all_points(points: LocalPoints) -> None:
+    directions = np.linalg.qr(np.random.default_rng(2).normal(size=(D, 3)))[0].astype(np.float32)
+    projected = points.project(directions)
+    assert points._array is None
+    np.testing.assert_allclose(projected, points.array @ directions, atol=1e-3)
