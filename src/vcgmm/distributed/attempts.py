@@ -14,6 +14,7 @@ from ..algorithm.attempts import Attempts, search_seed, seed
 from ..algorithm.cells import Neighbourhoods
 from ..algorithm.coreset import Coreset
 from ..algorithm.estep import Search
+from ..algorithm.local_points import LocalPoints
 from ..algorithm.seeding import Start
 from ..algorithm.snapshot import Costs, Problem
 from ..parallel import Workers
@@ -32,10 +33,8 @@ class DistributedAttempts(Attempts):
     problem : Problem
         Its coreset's points are not touched.
     blocks : Blocks
-    subset : Coreset or None
-        The points to seed on, if these are not all of them.
-    points : (n, D) float32 or float64
-        All points, or those of the subset, in local coordinates.
+    seeding : Coreset
+        The points to seed on, gathered; let go of after the last seeding.
     costs, callbacks, progress, workers
         As for `Attempts`.
     n_threads : int or None
@@ -46,30 +45,31 @@ class DistributedAttempts(Attempts):
         self,
         problem: Problem,
         blocks: Blocks,
-        subset: Coreset | None,
-        points: np.ndarray,
+        seeding: Coreset,
         costs: Costs,
         callbacks: Sequence[Callback],
         progress: Progress,
         workers: Workers,
         n_threads: int | None,
     ) -> None:
+        points = LocalPoints(seeding, problem.frame, workers)
         super().__init__(problem, points, costs, callbacks, progress, workers, None)
         self.blocks = blocks
-        self.subset = subset
+        self.seeding = seeding
         self.n_threads = n_threads
         self.labels: list[Future] = []
 
     def _start(self, attempt: int) -> Start:
         """Seeds, and on the workers a near cluster of every point."""
         client, starts = self.blocks.placement.client, self.blocks.starts
-        if self.subset is None:
-            start = super()._start(attempt)
+        problem = replace(self.problem, coreset=self.seeding)
+        start = seed(self.points, problem, attempt, self.workers, self.progress)
+        if attempt == problem.settings.n_init - 1:
+            del self.points, self.seeding
+        if len(start.labels) == len(self.blocks):  # all of the points were seeded on
             # Whole arrays of their own: a view would keep all of them in memory.
             self.labels = [hand_out(client, start.labels[low:high].copy()) for low, high in pairwise(starts)]
             return start
-        problem = replace(self.problem, coreset=self.subset)
-        start = seed(self.points, problem, attempt, self.workers, self.progress)
         means = hand_out(client, start.means)
         submit = self.blocks.placement.submit
         pairs = [
@@ -92,13 +92,14 @@ class DistributedAttempts(Attempts):
             search_seed(settings.seed, attempt),
             self.workers,
         )
+        labels, self.labels = self.labels, []
         futures = self.blocks.futures
         if attempt == settings.n_init - 1:
             self.blocks.futures = []  # the search keeps its own order of the points: one copy is enough
         return DistributedSearch(
             self.blocks.placement,
             futures,
-            self.labels,
+            labels,
             len(self.blocks),
             neighbourhoods,
             settings.truncation,

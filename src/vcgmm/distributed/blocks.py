@@ -80,11 +80,6 @@ def make_block(frame: Frame, bounds: Sequence[tuple[int, int]], *pieces: Piece) 
     return Block(points, weights)
 
 
-def points_of(block: Block) -> np.ndarray:
-    """A block's points, (n, D)."""
-    return block.points
-
-
 def quanta_of(block: Block, n_threads: int | None) -> Quanta:
     """What a block adds to the rounding constants of the exact sums."""
     with task_threads(n_threads) as workers:

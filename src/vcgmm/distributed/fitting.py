@@ -13,14 +13,8 @@ import numpy as np
 
 from ..algorithm.attempts import CORESET, Attempts
 from ..algorithm.coreset import Coreset
-from ..algorithm.frame import Frame
-from ..algorithm.pipeline import (
-    Result,
-    in_data_coordinates,
-    refuse_too_few,
-    to_local,
-    variance_floor,
-)
+from ..algorithm.local_points import LocalPoints
+from ..algorithm.pipeline import Result, in_data_coordinates, refuse_too_few, variance_floor
 from ..algorithm.random import generator
 from ..algorithm.settings import Settings
 from ..algorithm.snapshot import STEPS, Costs, Keep, Problem
@@ -119,12 +113,12 @@ def run(
     attempts: Attempts
     if distributed:
         blocks = Blocks(pieces, frame)
-        subset, to_seed = seeding_points(pieces, blocks, frame, partitions, settings, seeding_size, workers)
-        attempts = DistributedAttempts(
-            problem, blocks, subset, to_seed, costs, callbacks, progress, workers, n_threads
-        )
+        seeding = seeding_points(pieces, partitions, settings, seeding_size)
+        attempts = DistributedAttempts(problem, blocks, seeding, costs, callbacks, progress, workers, n_threads)
+        del seeding  # the attempts let go of it when the last one has its seeds
     else:
-        attempts = Attempts(problem, to_local(coreset, frame, workers), costs, callbacks, progress, workers, keep)
+        local = LocalPoints(coreset, frame, workers)
+        attempts = Attempts(problem, local, costs, callbacks, progress, workers, keep)
     del pieces  # what is needed of them has been taken
     progress.finish()
     costs.elapsed = costs.seconds["coreset"] = time.perf_counter() - begun
@@ -136,26 +130,17 @@ def lazy_points(array: da.Array, pieces: Pieces) -> Any:
     return array if len(pieces) == array.shape[0] else array[pieces.indices]
 
 
-def seeding_points(
-    pieces: Pieces,
-    blocks: Blocks,
-    frame: Frame,
-    partitions: Partitions,
-    settings: Settings,
-    size: int | None,
-    workers: Workers,
-) -> tuple[Coreset | None, np.ndarray]:
-    """The points to seed on in local coordinates, and if they are not all, the coreset of the coreset they are."""
+def seeding_points(pieces: Pieces, partitions: Partitions, settings: Settings, size: int | None) -> Coreset:
+    """The points to seed on: all, or a coreset of the coreset; `size` is how many, None: as many as fit."""
     if size is None:
-        size = SEEDING_BYTES // (partitions.n_features * frame.dtype.itemsize)
+        size = SEEDING_BYTES // (partitions.n_features * partitions.dtype.itemsize)
     size = max(size, settings.n_components)
     if size >= len(pieces):
-        return None, blocks.gather()
+        return Coreset(pieces.indices, pieces.points(), pieces.weights)
     source = pieces.as_partitions(partitions.n_features, partitions.dtype)
     rng = generator(settings.seed, SEEDING_POINTS)
     drawn = lightweight_coreset(source, spread_of(source, _silent), size, rng, True, settings.n_components)
-    subset = Coreset(pieces.indices[drawn.indices], drawn.points(), drawn.weights)
-    return subset, to_local(subset, frame, workers)
+    return Coreset(pieces.indices[drawn.indices], drawn.points(), drawn.weights)
 
 
 def _silent(_amount: int) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from distributed import Future
 
 from ..algorithm.frame import Frame
-from .blocks import make_block, points_of
+from .blocks import make_block
 from .pieces import Pieces
 from .transport import Placement
 
@@ -43,9 +43,3 @@ class Blocks:
     def __len__(self) -> int:
         """Number of points N'."""
         return int(self.starts[-1])
-
-    def gather(self) -> np.ndarray:
-        """All points, (N', D)."""
-        client = self.placement.client
-        points = [client.submit(points_of, block, pure=False) for block in self.futures]
-        return np.concatenate(client.gather(points))

@@ -12,13 +12,13 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from ..estimator import VCGMM
-from ..validation import check_integer
+from ..estimator import PREDICTIONS, VCGMM
+from ..validation import check_choice, check_integer
 from .partitions import check_collection, with_known_lengths
 from .weights import align_weights, check_all
 
 
-def each_partition(model: VCGMM, array: da.Array, method: str, empty: Any, **options: Any) -> da.Array:
+def each_partition(model: VCGMM, array: da.Array, name: str, empty: Any, **options: Any) -> da.Array:
     """A method of a local model on every chunk of an array.
 
     Parameters
@@ -27,8 +27,8 @@ def each_partition(model: VCGMM, array: da.Array, method: str, empty: Any, **opt
         Fitted, and lean: it goes to the workers.
     array : dask array (N, D)
         All features in one chunk; the lengths of chunks need not be known.
-    method : {"predict", "nearest", "predict_proba", "score_samples"}
-        Where it returns a pair, both come side by side in one array.
+    name : {"predict", "nearest", "predict_proba", "score_samples"}
+        The method.  Where it returns a pair, both come side by side in one array.
     empty : array of shape (0,) or (0, k)
         The result for no rows, which tells Dask its kind.
     options : keyword arguments of the method
@@ -41,17 +41,17 @@ def each_partition(model: VCGMM, array: da.Array, method: str, empty: Any, **opt
     # As a task of its own the model is sent once, not with every chunk.
     sent = dask.delayed(model, pure=True)
     kind = {"dtype": empty.dtype, "meta": empty}
-    return array.map_blocks(on_chunk, sent, method=method, options=options, empty=empty, **kind, **shape)
+    return array.map_blocks(on_chunk, sent, name=name, options=options, empty=empty, **kind, **shape)
 
 
 def on_chunk(
-    chunk: np.ndarray, model: VCGMM, method: str, options: dict[str, Any], empty: Any, block_id: Any = None
+    chunk: np.ndarray, model: VCGMM, name: str, options: dict[str, Any], empty: Any, block_id: Any = None
 ) -> Any:
     """A method of a local model on one chunk."""
     if not len(chunk):
         return empty
     try:
-        result = getattr(model, method)(chunk, **options)
+        result = getattr(model, name)(chunk, **options)
     except ValueError as error:
         raise ValueError(f"Partition {block_id[0]}: {error}") from None
     return np.hstack(result) if isinstance(result, tuple) else result
@@ -69,21 +69,23 @@ class DaskPredictions(VCGMM):
             return results
         return list(dask.compute(*collections))
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: Any, method: str = "exact") -> Any:
         """Nearest of all means for every row, compared in the fit's `dtype`.
 
         Parameters
         ----------
         X : dask array (N, D) or dask dataframe
             Arrays in memory are predicted at once, as by `VCGMM`.
+        method : {"exact", "approximate"}, default="exact"
 
         Returns
         -------
         (N,) dask array of int32, lazy, in the partitions of X
         """
         if not dask.is_dask_collection(X):
-            return super().predict(X)
-        return each_partition(self._lean(), self._check(X), "predict", np.empty(0, np.int32))
+            return super().predict(X, method)
+        check_choice("method", method, PREDICTIONS)
+        return each_partition(self._lean(), self._check(X), "predict", np.empty(0, np.int32), method=method)
 
     def nearest(self, X: Any, k: int = 1) -> Any:
         """The k nearest of all means for every row.
