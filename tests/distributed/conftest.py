@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -26,15 +27,9 @@ def client() -> Iterator[Client]:
         yield client
 
 
-@pytest.fixture
-def tcp_client(processes: Client) -> Client:
-    """Workers are processes, which nannies restart when they die; nothing is shared with them but TCP."""
-    processes.wait_for_workers(2, timeout=120)  # a test before may have killed one
-    return processes
-
-
-@pytest.fixture(scope="session")
-def processes() -> Iterator[Client]:
+@contextmanager
+def two_processes() -> Iterator[Client]:
+    """Workers that share nothing with this process, nor with each other, but TCP."""
     with (
         LocalCluster(
             n_workers=2,
@@ -46,6 +41,19 @@ def processes() -> Iterator[Client]:
         ) as cluster,
         Client(cluster, set_as_default=False) as client,
     ):
+        yield client
+
+
+@pytest.fixture(scope="session")
+def tcp_client() -> Iterator[Client]:
+    with two_processes() as client:
+        yield client
+
+
+@pytest.fixture
+def mortal_client() -> Iterator[Client]:
+    """For a test that kills workers: on a busy machine their nannies may fail to start new ones."""
+    with two_processes() as client:
         yield client
 
 

@@ -29,15 +29,15 @@ class Killer:
             self.killed.append(victim)
 
 
-def test_killed_in_the_middle_of_em(tcp_client: Client, X: np.ndarray) -> None:
+def test_killed_in_the_middle_of_em(mortal_client: Client, X: np.ndarray) -> None:
     lazy = da.from_array(X, chunks=(1000, 5))
-    settings = {"n_components": 30, "random_state": 0, "em": "distributed", "client": tcp_client, "tol": 1e-7}
+    settings = {"n_components": 30, "random_state": 0, "em": "distributed", "client": mortal_client, "tol": 1e-7}
     undisturbed = DaskVCGMM(**settings).fit(lazy)
     assert undisturbed.n_iter_ > 6
-    killer = Killer(tcp_client, 4)
+    killer = Killer(mortal_client, 4)
     model = DaskVCGMM(callbacks=killer, **settings).fit(lazy)
     assert len(killer.killed) == 1
-    assert killer.killed[0] not in tcp_client.run(os.getpid).values()
+    assert killer.killed[0] not in mortal_client.run(os.getpid).values()
     # Not only close: lost winners are computed again from the same numbers.
     assert (model.lower_bounds_ == undisturbed.lower_bounds_).all()
     assert (model.means_ == undisturbed.means_).all()
@@ -54,11 +54,11 @@ def _die_once(block: np.ndarray, marker: str) -> np.ndarray:
     return block
 
 
-def test_killed_while_it_reads_the_data(tcp_client: Client, X: np.ndarray, tmp_path: Path) -> None:
+def test_killed_while_it_reads_the_data(mortal_client: Client, X: np.ndarray, tmp_path: Path) -> None:
     marker = tmp_path / "died"
     lazy = da.from_array(X, chunks=(1000, 5)).map_blocks(_die_once, str(marker), dtype=X.dtype, meta=X[:0])
     settings = {"n_components": 20, "random_state": 0, "coreset_size": 3000}
-    model = DaskVCGMM(client=tcp_client, **settings).fit(lazy)
+    model = DaskVCGMM(client=mortal_client, **settings).fit(lazy)
     assert marker.exists()
     local = VCGMM(**settings).fit(X)
     assert (model.coreset_.indices == local.coreset_.indices).all()
