@@ -39,6 +39,13 @@ def test_labels(model: DaskVCGMM, local: VCGMM, lazy: da.Array, X: np.ndarray) -
     assert (computed == local.predict(X)).all()
 
 
+def test_approximate_labels(model: DaskVCGMM, local: VCGMM, lazy: da.Array, X: np.ndarray) -> None:
+    labels = model.predict(lazy, method="approximate")
+    assert (labels.compute() == local.predict(X, method="approximate")).all()
+    with pytest.raises(ValueError, match="method='quick' is not known"):
+        model.predict(lazy, method="quick")
+
+
 def test_nearest(model: DaskVCGMM, local: VCGMM, lazy: da.Array, X: np.ndarray) -> None:
     distances, ids = model.nearest(lazy, 4)
     assert (distances.shape, distances.dtype) == ((6000, 4), np.float64)

@@ -18,7 +18,7 @@ from .partitions import check_collection, with_known_lengths
 from .weights import align_weights, check_all
 
 
-def each_partition(model: VCGMM, array: da.Array, name: str, empty: Any, **options: Any) -> da.Array:
+def each_partition(model: VCGMM, array: da.Array, called: str, empty: Any, **options: Any) -> da.Array:
     """A method of a local model on every chunk of an array.
 
     Parameters
@@ -27,7 +27,7 @@ def each_partition(model: VCGMM, array: da.Array, name: str, empty: Any, **optio
         Fitted, and lean: it goes to the workers.
     array : dask array (N, D)
         All features in one chunk; the lengths of chunks need not be known.
-    name : {"predict", "nearest", "predict_proba", "score_samples"}
+    called : {"predict", "nearest", "predict_proba", "score_samples"}
         The method.  Where it returns a pair, both come side by side in one array.
     empty : array of shape (0,) or (0, k)
         The result for no rows, which tells Dask its kind.
@@ -41,17 +41,17 @@ def each_partition(model: VCGMM, array: da.Array, name: str, empty: Any, **optio
     # As a task of its own the model is sent once, not with every chunk.
     sent = dask.delayed(model, pure=True)
     kind = {"dtype": empty.dtype, "meta": empty}
-    return array.map_blocks(on_chunk, sent, name=name, options=options, empty=empty, **kind, **shape)
+    return array.map_blocks(on_chunk, sent, called=called, options=options, empty=empty, **kind, **shape)
 
 
 def on_chunk(
-    chunk: np.ndarray, model: VCGMM, name: str, options: dict[str, Any], empty: Any, block_id: Any = None
+    chunk: np.ndarray, model: VCGMM, called: str, options: dict[str, Any], empty: Any, block_id: Any = None
 ) -> Any:
     """A method of a local model on one chunk."""
     if not len(chunk):
         return empty
     try:
-        result = getattr(model, name)(chunk, **options)
+        result = getattr(model, called)(chunk, **options)
     except ValueError as error:
         raise ValueError(f"Partition {block_id[0]}: {error}") from None
     return np.hstack(result) if isinstance(result, tuple) else result
