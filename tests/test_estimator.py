@@ -93,9 +93,9 @@ def test_predict_is_the_nearest_mean(search: dict[str, Any]) -> None:
 
 def test_approximate_prediction_is_mostly_exact(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
-    centres = 20 * rng.normal(size=(800, 4))
-    X = (centres[rng.integers(0, 800, 8000)] + rng.normal(size=(8000, 4))).astype(np.float32)
-    model = VCGMM(700, random_state=0).fit(X)
+    centres = 20 * rng.normal(size=(1200, 4))
+    X = (centres[rng.integers(0, 1200, 8000)] + rng.normal(size=(8000, 4))).astype(np.float32)
+    model = VCGMM(1100, random_state=0).fit(X)
     exact, near = model.predict(X), model.predict(X, method="approximate")
     assert near.dtype == np.int32
     assert (exact == near).mean() > 0.99
@@ -110,7 +110,7 @@ def test_approximate_prediction_is_mostly_exact(monkeypatch: pytest.MonkeyPatch)
 def test_approximate_prediction_follows_a_new_fit_and_rows_far_away() -> None:
     rng = np.random.default_rng(1)
     X = rng.normal(size=(3000, 2))
-    model = VCGMM(520, random_state=0, dtype=np.float32, max_iter=2, tol=1.0).fit(X)
+    model = VCGMM(1030, random_state=0, dtype=np.float32, max_iter=2, tol=1.0).fit(X)
     model.predict(X, method="approximate")
     model.fit(X + 1000)
     assert (model.predict(X + 1000, method="approximate") == model.predict(X + 1000)).mean() > 0.9

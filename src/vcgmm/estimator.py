@@ -7,7 +7,7 @@ import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, overload
 
 import numpy as np
 from scipy import sparse
@@ -18,9 +18,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from .algorithm.pipeline import Result, resume, run
 from .algorithm.settings import Settings
-from .building_blocks import draw_seed, weighted_sum
-from .data import ArrayRows
-from .evaluation import FEW_COMPONENTS, Evaluator
+from .building_blocks import draw_seed
+from .data import ArrayRows, Rows
+from .data.appending import appending
+from .evaluation import FEW_COMPONENTS, Evaluator, gathered
 from .interop import faiss_index, gaussian_mixture
 from .parallel import Workers
 from .persistence import (
@@ -46,7 +47,7 @@ from .validation import (
     check_rows,
     check_threads,
     check_verbosity,
-    check_weights,
+    check_weights_of,
 )
 
 if TYPE_CHECKING:
@@ -246,8 +247,9 @@ class VCGMM(DensityMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (N, D)
-            Any real dtype and memory order, memory maps included; no full-size copy in a wider type is made.
+        X : array-like of shape (N, D), or source
+            Any real dtype and memory order, memory maps included; no full-size copy in a wider type is made.  A
+            source (`vcgmm.open`) is read twice, and only the coreset is kept in memory.
         y : ignored
         sample_weight : array-like of shape (N,), optional
             Weight w counts like w copies of a row.
@@ -272,7 +274,7 @@ class VCGMM(DensityMixin, BaseEstimator):
     def _fit(self, X: Any, sample_weight: Any) -> None:
         callbacks = check_callbacks(self.callbacks)
         rows = check_rows(self, X, reset=True)
-        weights = check_weights(sample_weight, rows.n_samples)
+        weights = check_weights_of(rows, sample_weight)
         settings = self._settings(rows)
         check_verbosity(self.verbose)
         check_flag("warm_start", self.warm_start)
@@ -289,7 +291,7 @@ class VCGMM(DensityMixin, BaseEstimator):
                 self._label(rows, weights, workers, progress)
         self._warn_of_the_end(result, stacklevel=4)
 
-    def _checkpointing(self, rows: ArrayRows, history: History) -> Checkpointing | None:
+    def _checkpointing(self, rows: Rows, history: History) -> Checkpointing | None:
         """What writes checkpoints; None where none are asked for."""
         every = check_number("checkpoint_every", self.checkpoint_every, 0.0)
         if self.checkpoint is None:
@@ -299,7 +301,7 @@ class VCGMM(DensityMixin, BaseEstimator):
         origin = make_origin(self.get_params(deep=False), rows.n_samples, names)
         return Checkpointing(path, every, origin, history)
 
-    def _settings(self, rows: ArrayRows) -> Settings:
+    def _settings(self, rows: Rows) -> Settings:
         """Check all parameters, and clip sizes that are larger than the problem: they mean "all"."""
         n_components = check_integer("n_components", self.n_components, 1)
         if rows.n_samples < n_components:
@@ -381,12 +383,11 @@ class VCGMM(DensityMixin, BaseEstimator):
         for name in ("labels_", "inertia_"):
             self.__dict__.pop(name, None)
 
-    def _label(self, rows: ArrayRows, weights: np.ndarray | None, workers: Workers, progress: Progress) -> None:
+    def _label(self, rows: Rows, weights: np.ndarray | None, workers: Workers, progress: Progress) -> None:
         """Nearest mean of every row, and the error."""
         progress.start("labels", rows.n_samples)
         evaluator = Evaluator(self.means_, self._frame, workers, progress.advance)
-        self.labels_, distances = evaluator.nearest(rows)
-        self.inertia_ = weighted_sum(distances, weights)
+        self.labels_, self.inertia_ = evaluator.labels_and_error(rows, weights)
         progress.finish()
 
     def _warn_of_the_end(self, result: Result, stacklevel: int) -> None:
@@ -406,35 +407,53 @@ class VCGMM(DensityMixin, BaseEstimator):
 
     # ------------------------------------------------------------------------------------------------ using
 
-    def predict(self, X: Any, method: str = "exact") -> np.ndarray:
+    @overload
+    def predict(self, X: Any, method: str = ...) -> np.ndarray: ...
+
+    @overload
+    def predict(self, X: Any, method: str = ..., *, output: str | os.PathLike[str]) -> None: ...
+
+    def predict(
+        self, X: Any, method: str = "exact", *, output: str | os.PathLike[str] | None = None
+    ) -> np.ndarray | None:
         """Nearest of all means for every row, compared in the fit's `dtype`.
 
         Parameters
         ----------
-        X : array-like of shape (N, D)
+        X : array-like of shape (N, D), or source
         method : {"exact", "approximate"}, default="exact"
             "approximate": every row goes from a landmark to nearer and nearer means, along the neighbours of each,
             at a cost that does not grow with `n_components`.  Most rows end at the nearest mean, the others near
             it; which do may depend on the rows they come with.  The first call builds what it needs, later ones
-            use it again.  Up to 512 components are all compared, so that the result is exact.
+            use it again.  Up to 1,024 components are all compared, so that the result is exact.
+        output : path-like, optional
+            A file to write the labels to, part by part, instead of returning them: `.npy`, `.parquet`, `.csv` or
+            `.tsv`.  It is there as a whole or not at all; an existing one is replaced.
 
         Returns
         -------
-        (N,) int32
+        (N,) int32, or None with `output`
         """
         rows = self._check_predict(X)
         check_choice("method", method, PREDICTIONS)
         with self._evaluate("predict", rows) as evaluator:
             if method == "exact" or len(self.means_) <= FEW_COMPONENTS:
-                return evaluator.labels(rows)
-            return evaluator.near_labels(rows, evaluator.routing(self, self.neighbors_))
+                pieces = evaluator.label_pieces(rows)
+            else:
+                pieces = evaluator.near_label_pieces(rows, evaluator.routing(self, self.neighbors_))
+            if output is None:
+                return gathered(pieces, np.empty(rows.n_samples, np.int32))
+            with appending(output, rows.n_samples, np.dtype(np.int32), "label") as append:
+                for labels in pieces:
+                    append(labels)
+        return None
 
     def nearest(self, X: Any, k: int = 1) -> tuple[np.ndarray, np.ndarray]:
         """The k nearest of all means for every row, compared in the fit's `dtype`.
 
         Parameters
         ----------
-        X : array-like of shape (N, D)
+        X : array-like of shape (N, D), or source
         k : int, default=1
             More than there are components means all of them.
 
@@ -454,7 +473,7 @@ class VCGMM(DensityMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (N, D)
+        X : array-like of shape (N, D), or source
 
         Returns
         -------
@@ -472,27 +491,41 @@ class VCGMM(DensityMixin, BaseEstimator):
         starts = np.arange(0, rows.n_samples * k + 1, k)
         return sparse.csr_array((shares.ravel(), ids.ravel(), starts), shape=(rows.n_samples, len(self.means_)))
 
-    def score_samples(self, X: Any) -> np.ndarray:
+    @overload
+    def score_samples(self, X: Any) -> np.ndarray: ...
+
+    @overload
+    def score_samples(self, X: Any, *, output: str | os.PathLike[str]) -> None: ...
+
+    def score_samples(self, X: Any, *, output: str | os.PathLike[str] | None = None) -> np.ndarray | None:
         """Exact log density of every row under the mixture (Eq. 1), over all components.
 
         Parameters
         ----------
-        X : array-like of shape (N, D)
+        X : array-like of shape (N, D), or source
+        output : path-like, optional
+            A file to write them to instead, as in `predict`.
 
         Returns
         -------
-        (N,) float64
+        (N,) float64, or None with `output`
         """
         rows = self._check_predict(X)
         with self._evaluate("score", rows) as evaluator:
-            return evaluator.log_density(rows, self.variance_)
+            pieces = (densities for _, densities in evaluator.log_density_parts(rows, self.variance_))
+            if output is None:
+                return gathered(pieces, np.empty(rows.n_samples))
+            with appending(output, rows.n_samples, np.dtype(np.float64), "log_density") as append:
+                for densities in pieces:
+                    append(densities)
+        return None
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:  # noqa: ARG002
         """Mean log density of the rows, weighted where weights are given.
 
         Parameters
         ----------
-        X : array-like of shape (N, D)
+        X : array-like of shape (N, D), or source
         y : ignored
         sample_weight : array-like of shape (N,), optional
 
@@ -500,16 +533,17 @@ class VCGMM(DensityMixin, BaseEstimator):
         -------
         float
         """
-        densities = self.score_samples(X)
-        weights = check_weights(sample_weight, len(densities))
-        return float(np.average(densities, weights=weights))
+        rows = self._check_predict(X)
+        weights = check_weights_of(rows, sample_weight)
+        with self._evaluate("score", rows) as evaluator:
+            return evaluator.mean_log_density(rows, self.variance_, weights)
 
     def quantization_error(self, X: Any, sample_weight: Any = None) -> float:
         """Weighted sum of squared distances to the nearest mean, in float64.
 
         Parameters
         ----------
-        X : array-like of shape (N, D)
+        X : array-like of shape (N, D), or source
         sample_weight : array-like of shape (N,), optional
 
         Returns
@@ -517,10 +551,9 @@ class VCGMM(DensityMixin, BaseEstimator):
         float
         """
         rows = self._check_predict(X)
-        weights = check_weights(sample_weight, rows.n_samples)
+        weights = check_weights_of(rows, sample_weight)
         with self._evaluate("error", rows) as evaluator:
-            _, distances = evaluator.nearest(rows)
-        return weighted_sum(distances, weights)
+            return evaluator.error(rows, weights)
 
     def sample(self, n_samples: int = 1) -> tuple[np.ndarray, np.ndarray]:
         """Draw points from the mixture.
@@ -709,12 +742,12 @@ class VCGMM(DensityMixin, BaseEstimator):
         """Free parameters: the means and one variance; mixing proportions are fixed."""
         return int(self.means_.size) + 1
 
-    def _check_predict(self, X: Any) -> ArrayRows:
+    def _check_predict(self, X: Any) -> Rows:
         check_is_fitted(self)
         return check_rows(self, X, reset=False)
 
     @contextmanager
-    def _evaluate(self, step: str, rows: ArrayRows) -> Iterator[Evaluator]:
+    def _evaluate(self, step: str, rows: Rows) -> Iterator[Evaluator]:
         """The fitted means ready for exact searches, with threads and progress."""
         with Workers(check_threads(self.n_threads)) as workers, make_progress(self.verbose) as progress:
             progress.start(step, rows.n_samples)

@@ -117,7 +117,7 @@ def test_callbacks_hear_of_every_iteration_and_may_stop(client: Client, lazy: da
 def test_progress_counts_all_rows_twice(
     client: Client, lazy: da.Array, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    DaskVCGMM(6, random_state=0, client=client, em="distributed", verbose=1).fit(lazy)
+    DaskVCGMM(6, random_state=0, client=client, em="distributed", verbose=1, coreset_size=1000).fit(lazy)
     lines = [line.split() for line in capsys.readouterr().err.splitlines()]
     assert [line[0] for line in lines] == ["coreset", "seeding", "em"]
     assert "12,000" in lines[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import dask
@@ -141,3 +142,11 @@ def test_a_number_that_is_none_is_named_with_its_partition(model: DaskVCGMM, X: 
 def test_before_a_fit(lazy: da.Array) -> None:
     with pytest.raises(ValueError, match="not fitted"):
         DaskVCGMM().predict(lazy)
+
+
+def test_dask_writes_what_dask_computes(model: DaskVCGMM, lazy: da.Array, X: np.ndarray, tmp_path: Path) -> None:
+    for method in (model.predict, model.score_samples):
+        with pytest.raises(ValueError, match="is not offered for Dask collections"):
+            method(lazy, output=tmp_path / "out.npy")
+        assert method(X, output=tmp_path / "out.npy") is None
+        assert (np.load(tmp_path / "out.npy") == method(X)).all()

@@ -31,7 +31,7 @@ FROM_CLUSTER = 256
 MOST_STEPS = 8
 
 #: Rounds in which the clusters around each cluster are searched.
-N_LINKS = 6
+N_LINKS = 8
 
 
 class Routing:

@@ -34,6 +34,7 @@ from vcgmm.cli.options import (
 from vcgmm.cli.outputs import check_output
 from vcgmm.cli.results import file_size, tell
 from vcgmm.cli.resuming import check_alone, check_checkpoint, remove, was_given
+from vcgmm.data import Source
 from vcgmm.estimator import COVARIANCES, INITS, SEARCHES
 from vcgmm.persistence import read_header
 
@@ -80,7 +81,7 @@ def _parse_init(text: str) -> str | np.ndarray:
         raise typer.BadParameter(
             f"{text!r} is not known: choose from {', '.join(INITS)}, or give a file of means.", param_hint="--init"
         )
-    return np.array(vcgmm.open(text))
+    return np.asarray(vcgmm.open(text))
 
 
 @guarded
@@ -313,7 +314,7 @@ def run(
 
 def _finish(
     model: VCGMM,
-    rows: np.ndarray | None,
+    rows: np.ndarray | Source | None,
     output: Path,
     checkpoint: Path | None,
     save_coreset: bool,

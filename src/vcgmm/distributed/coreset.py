@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 
 from ..algorithm.coreset import EXTRA_ROUNDS, row_hashes
+from ..algorithm.drawing import sampling_probabilities
+from ..algorithm.frame import Moments
 from .moments import Spread, deviations_from
 from .partitions import Partitions
 from .pieces import Piece, Pieces
@@ -46,7 +48,7 @@ def lightweight_coreset(
     draws = np.sort(rng.random(size))
     for _ in range(EXTRA_ROUNDS):
         pieces = _take(partitions, spread, draws, bring, n_distinct)
-        if len(pieces) == spread.n_positive or pieces.n_distinct() >= n_distinct:
+        if len(pieces) == spread.moments.n_usable or pieces.n_distinct() >= n_distinct:
             return pieces
         draws = np.sort(np.concatenate([draws, rng.random(max(size, n_distinct))]))
     pieces = _take(partitions, spread, draws, bring, n_distinct)
@@ -73,10 +75,9 @@ def take_drawn(
     block: np.ndarray,
     weights: np.ndarray | None,
     first: int,
-    draws: np.ndarray,
-    mean: np.ndarray,
-    total_weight: float,
-    total_deviation: float,
+    numbers: np.ndarray,
+    moments: Moments,
+    spread: float,
     n_draws: int,
 ) -> Piece:
     """The rows of a partition that draws have met.
@@ -87,25 +88,18 @@ def take_drawn(
     weights : (n,) float64 or None
     first : int
         Its first row in the collection.
-    draws : array
-        Numbers between 0 and its share of the probability, ascending.
-    mean : (D,) float64
-        Of all rows.
-    total_weight, total_deviation : float
-        Of all rows.
+    numbers : array
+        Between 0 and its share of the probability, ascending.
+    moments : Moments
+    spread : float
+        As in `sampling_probabilities`.
     n_draws : int
         Draws in all partitions.
     """
-    if total_deviation > 0.0:
-        probabilities = 0.5 / total_weight + deviations_from(block, mean) * (0.5 / total_deviation)
-    else:
-        probabilities = np.full(len(block), 1.0 / total_weight)
-    if weights is not None:
-        probabilities *= weights
+    probabilities = sampling_probabilities(moments, deviations_from(block, moments.mean), weights, spread)
     running = np.cumsum(probabilities)
-    last = len(probabilities) - 1 - int(np.argmax(probabilities[::-1] > 0))
-    places = np.minimum(np.searchsorted(running, draws, side="right"), last)
-    rows, counts = np.unique(places, return_counts=True)
+    last = int(np.flatnonzero(probabilities)[-1])
+    rows, counts = np.unique(np.minimum(np.searchsorted(running, numbers, side="right"), last), return_counts=True)
     mass = 1.0 if weights is None else weights[rows]
     return Piece(first + rows, np.ascontiguousarray(block[rows]), counts * mass / (n_draws * probabilities[rows]))
 
@@ -130,19 +124,17 @@ def take_rows(
 
 def _take(partitions: Partitions, spread: Spread, draws: np.ndarray, bring: bool, n_distinct: int) -> Pieces:
     """Send the draws, sorted uniform numbers, to the partitions they fall into."""
-    masses = partition_probabilities(spread)
-    ends = np.cumsum(masses)
-    scaled = draws * ends[-1]
-    last = int(np.flatnonzero(masses)[-1])
-    cuts = np.searchsorted(scaled, ends[:last], side="left")
+    shares = partition_probabilities(spread)
+    ends = np.cumsum(shares)
+    last = int(np.flatnonzero(shares)[-1])
+    cuts = np.searchsorted(draws, ends[:last], side="left")
     own: list[tuple[int, Any] | None] = [None] * len(partitions)
-    send = _sender(partitions, scaled.nbytes)
-    for i, (begin, stop) in enumerate(pairwise([0, *cuts, len(scaled)])):
+    send = _sender(partitions, draws.nbytes)
+    for i, (begin, stop) in enumerate(pairwise([0, *cuts, len(draws)])):
         if begin < stop:
-            own[i] = int(partitions.starts[i]), send(scaled[begin:stop] - (ends[i - 1] if i else 0.0))
-    mean = hand_out(partitions.client, spread.moments.mean)
-    total, deviation = spread.moments.total_weight, float(spread.deviations.sum())
-    futures = partitions.tasks(take_drawn, mean, total, deviation, len(draws), own=own)
+            own[i] = int(partitions.starts[i]), send(draws[begin:stop] - (ends[i - 1] if i else 0.0))
+    moments = hand_out(partitions.client, spread.moments)
+    futures = partitions.tasks(take_drawn, moments, float(spread.deviations.sum()), len(draws), own=own)
     return Pieces(partitions.client, futures, bring, len(draws), n_distinct)
 
 

@@ -10,7 +10,7 @@ from typing import Any, Self, cast
 from distributed import Client, default_client
 from sklearn.base import clone
 
-from ..data import ArrayRows
+from ..data import Rows
 from ..estimator import VCGMM
 from ..parallel import Workers
 from ..progress import Callback, History, check_callbacks, make_progress
@@ -117,7 +117,7 @@ class DaskVCGMM(DaskPredictions):
         weights = align_weights(sample_weight, array, self._compute)
         facts = None if weights is None else check_all(weights, self._compute)
         collection = make_collection(client, array, weights, facts)
-        rows = cast("ArrayRows", collection.partitions)  # as much of it as is asked for here
+        rows = cast("Rows", collection.partitions)  # as much of it as is asked for here
         settings = self._settings(rows)
         check_verbosity(self.verbose)
         check_flag("warm_start", self.warm_start)

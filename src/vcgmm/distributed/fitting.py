@@ -96,13 +96,15 @@ def run(
     begun = time.perf_counter()
     partitions, unit = collection.partitions, collection.weight_unit
     n_samples, n_clusters = partitions.n_samples, settings.n_components
-    progress.start("coreset", 2 * n_samples)
+    whole = settings.coreset_size is None or settings.coreset_size >= collection.n_usable
+    progress.start("coreset", n_samples if whole else 2 * n_samples)
     spread = spread_of(partitions, progress.advance)
-    if settings.coreset_size is None or settings.coreset_size >= collection.n_usable:
+    if settings.coreset_size is None or whole:
         pieces = all_rows(partitions, not distributed, n_clusters)
     else:
         rng = generator(settings.seed, CORESET)
         pieces = lightweight_coreset(partitions, spread, settings.coreset_size, rng, not distributed, n_clusters)
+        progress.advance(n_samples)
     n_distinct = pieces.n_distinct() if 1 < n_clusters <= len(pieces) else len(pieces)
     refuse_too_few(n_distinct, "n_components", n_clusters, n_samples)
     frame = spread.moments.frame(settings.dtype)

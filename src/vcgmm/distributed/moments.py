@@ -1,4 +1,4 @@
-"""Mean and variance of rows that lie in partitions: two passes, of which only sums come back."""
+"""Mean and variance of rows that lie in partitions: one pass, of which only sums come back."""
 
 from __future__ import annotations
 
@@ -8,23 +8,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..algorithm.frame import SMALLEST_SQUARE, Moments
+from ..algorithm.frame import SMALLEST_SQUARE, Moments, part_moments
 from ..data import ArrayRows
-from ..kernels.moments import squared_deviations, weighted_sum
+from ..kernels.moments import merge_moments, squared_deviations
 from .partitions import Partitions
-from .transport import hand_out
 
 
 @dataclass(frozen=True)
 class Share:
-    """What the first pass finds in a partition.
+    """What the pass finds in a partition.
 
     Attributes
     ----------
     total : (D,) float64
         Weighted sum of its rows.
     weight : float
-    n_positive : int
+    scatter : float
+        About its own mean.
+    n_usable : int
         Rows of positive weight.
     nonfinite : (int, int, float) or None
         Row, feature and value of the first number that is none.
@@ -32,8 +33,9 @@ class Share:
 
     total: np.ndarray
     weight: float
-    n_positive: int
-    nonfinite: tuple[int, int, float] | None
+    scatter: float
+    n_usable: int
+    nonfinite: tuple[int, int, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -43,39 +45,34 @@ class Spread:
     Attributes
     ----------
     moments : Moments
-        Without deviations: they stay where the rows are, and are taken again when rows are drawn.
     weights : (P,) float64
         Sum of the weights in each partition.
     deviations : (P,) float64
         Weighted sum of the squared distances to the mean of all rows.
-    n_positive : int
-        Rows of positive weight in all.
     """
 
     moments: Moments
     weights: np.ndarray
     deviations: np.ndarray
-    n_positive: int
 
 
 def spread_of(partitions: Partitions, advance: Callable[[int], None]) -> Spread:
-    """Mean and deviations of all rows; refuses rows that are not finite.
+    """Moments of all rows; refuses rows that are not finite.
 
     Parameters
     ----------
     partitions : Partitions
     advance : callable
-        Told how many rows have been read since the last call, in two passes over all of them.
+        Told how many rows have been read since the last call.
     """
     shares: list[Share] = partitions.gather(partitions.tasks(share_of), advance)
     _refuse_nonfinite(partitions, shares)
+    totals = np.array([share.total for share in shares])
     weights = np.array([share.weight for share in shares])
-    total_weight = float(weights.sum())
-    with np.errstate(over="ignore", invalid="ignore"):  # an overflow shows in the variance
-        mean = np.sum([share.total for share in shares], axis=0) / total_weight
-    futures = partitions.tasks(deviation_of, hand_out(partitions.client, mean))
-    deviations = np.array(partitions.gather(futures, advance))
-    variance = float(deviations.sum()) / total_weight
+    scatters = np.array([share.scatter for share in shares])
+    total = np.zeros(partitions.n_features)
+    mass, spread = merge_moments(totals, weights, scatters, total, 0.0, 0.0)
+    variance = spread / mass
     if not math.isfinite(variance):
         raise ValueError(
             "X holds values so large that their squares overflow float64: divide it by its largest absolute value "
@@ -83,28 +80,24 @@ def spread_of(partitions: Partitions, advance: Callable[[int], None]) -> Spread:
         )
     if variance < SMALLEST_SQUARE and _varies(partitions):
         raise ValueError("X varies so little that its squares underflow float64: multiply it by a large number.")
-    n_positive = sum(share.n_positive for share in shares)
-    return Spread(Moments(total_weight, mean, np.empty(0), variance), weights, deviations, n_positive)
+    mean = total / mass
+    away = totals / np.where(weights > 0, weights, 1.0)[:, None] - mean
+    deviations = scatters + weights * np.einsum("pd,pd->p", away, away)
+    return Spread(Moments(mass, mean, variance, sum(share.n_usable for share in shares)), weights, deviations)
 
 
 def share_of(block: np.ndarray, weights: np.ndarray | None) -> Share:
-    """The first pass over a partition."""
-    rows = ArrayRows(block)
-    sums = np.zeros((rows.n_blocks, rows.n_features))
-    for i in range(rows.n_blocks):
-        first, last = rows.bounds(i)
-        weighted_sum(rows.block(i), np.empty(0) if weights is None else weights[first:last], sums[i])
-    with np.errstate(over="ignore", invalid="ignore"):
-        total = sums.sum(axis=0)
-    nonfinite = None
-    if not np.isfinite(total).all():  # or finite numbers whose sum overflows
-        places = np.argwhere(~np.isfinite(block))
-        if len(places):
-            row, feature = places[0]
-            nonfinite = int(row), int(feature), float(block[row, feature])
-    if weights is None:
-        return Share(total, float(len(block)), len(block), nonfinite)
-    return Share(total, float(weights.sum()), int(np.count_nonzero(weights)), nonfinite)
+    """The pass over a partition, block by block as over rows in memory."""
+    total, weight, scatter, n_usable = np.zeros(block.shape[1]), 0.0, 0.0, 0
+    for part in ArrayRows(block).parts():
+        try:
+            facts = part_moments(part, part.weights(weights))
+        except ValueError:  # the client knows which row this is of all
+            row, feature = np.argwhere(~np.isfinite(block))[0]
+            return Share(total, weight, scatter, n_usable, (int(row), int(feature), float(block[row, feature])))
+        weight, scatter = merge_moments(facts.sums, facts.masses, facts.scatters, total, weight, scatter)
+        n_usable += facts.n_usable
+    return Share(total, weight, scatter, n_usable)
 
 
 def deviations_from(block: np.ndarray, mean: np.ndarray) -> np.ndarray:
@@ -114,12 +107,6 @@ def deviations_from(block: np.ndarray, mean: np.ndarray) -> np.ndarray:
     for i in range(rows.n_blocks):
         squared_deviations(rows.block(i), mean, out[slice(*rows.bounds(i))])
     return out
-
-
-def deviation_of(block: np.ndarray, weights: np.ndarray | None, mean: np.ndarray) -> float:
-    """The second pass over a partition: weighted sum of its squared distances to the mean of all rows."""
-    deviations = deviations_from(block, mean)
-    return float(deviations.sum() if weights is None else np.dot(weights, deviations))
 
 
 def extent_of(block: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray] | None:

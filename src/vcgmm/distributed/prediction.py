@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -57,6 +58,15 @@ def on_chunk(
     return np.hstack(result) if isinstance(result, tuple) else result
 
 
+def refuse_output(output: str | os.PathLike[str] | None) -> None:
+    """Results for a Dask collection are one themselves, which Dask can write."""
+    if output is not None:
+        raise ValueError(
+            f"output={str(output)!r} is not offered for Dask collections: write what is returned without it, for "
+            f"example with dask.array.to_zarr."
+        )
+
+
 class DaskPredictions(VCGMM):
     """What a fitted model does with Dask collections, and without Dask."""
 
@@ -69,7 +79,7 @@ class DaskPredictions(VCGMM):
             return results
         return list(dask.compute(*collections))
 
-    def predict(self, X: Any, method: str = "exact") -> Any:
+    def predict(self, X: Any, method: str = "exact", *, output: str | os.PathLike[str] | None = None) -> Any:
         """Nearest of all means for every row, compared in the fit's `dtype`.
 
         Parameters
@@ -77,13 +87,16 @@ class DaskPredictions(VCGMM):
         X : dask array (N, D) or dask dataframe
             Arrays in memory are predicted at once, as by `VCGMM`.
         method : {"exact", "approximate"}, default="exact"
+        output : path-like, optional
+            For rows in memory or in a file only, as for `VCGMM`.
 
         Returns
         -------
         (N,) dask array of int32, lazy, in the partitions of X
         """
         if not dask.is_dask_collection(X):
-            return super().predict(X, method)
+            return super().predict(X, method) if output is None else super().predict(X, method, output=output)
+        refuse_output(output)
         check_choice("method", method, PREDICTIONS)
         return each_partition(self._lean(), self._check(X), "predict", np.empty(0, np.int32), method=method)
 
@@ -124,19 +137,22 @@ class DaskPredictions(VCGMM):
         array = self._check(X)
         return each_partition(self._lean(), array, "predict_proba", sparse.csr_array((0, len(self.means_))))
 
-    def score_samples(self, X: Any) -> Any:
+    def score_samples(self, X: Any, *, output: str | os.PathLike[str] | None = None) -> Any:
         """Exact log density of every row under the mixture, over all components.
 
         Parameters
         ----------
         X : dask array (N, D) or dask dataframe
+        output : path-like, optional
+            For rows in memory or in a file only, as for `VCGMM`.
 
         Returns
         -------
         (N,) dask array of float64, lazy
         """
         if not dask.is_dask_collection(X):
-            return super().score_samples(X)
+            return super().score_samples(X) if output is None else super().score_samples(X, output=output)
+        refuse_output(output)
         return each_partition(self._lean(), self._check(X), "score_samples", np.empty(0))
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
