@@ -32,6 +32,7 @@ def test_every_public_name_exists_and_is_documented() -> None:
         "vcgmm.datasets",
         "vcgmm.data.opening",
         "vcgmm.persistence.coreset",
+        "vcgmm.distributed.estimator",
     ],
 )
 def test_examples_in_docstrings(module: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any, Protocol
 
 import numpy as np
@@ -58,17 +59,16 @@ def scatter_of(
     points: np.ndarray,
     weights: np.ndarray,
     winners: np.ndarray,
-    statistics: Statistics,
+    used: np.ndarray,
+    variance: float,
     means: np.ndarray,
     workers: Workers,
 ) -> float:
-    """`Search.scatter` by a pass over all points."""
+    """`Search.scatter` by a pass over all points; the E-step used the means `used` (C, D) and the variance."""
     out = np.empty(len(points))
 
     def work(_thread: int, first: int, last: int) -> None:
-        scatter_about(
-            first, last, points, weights, winners, statistics.means, 0.5 / statistics.variance, means, out
-        )
+        scatter_about(first, last, points, weights, winners, used, 0.5 / variance, means, out)
 
     workers.run(work, len(points))
     return float(out.sum())
@@ -101,6 +101,13 @@ class Quanta:
 
         workers.run(work, len(sums))
         self.absolute = sums.sum(axis=0)
+
+    def __add__(self, other: Quanta) -> Quanta:
+        """Those of both sets of points together, for sums over points that lie in different places."""
+        both = copy(self)
+        both.total_weight = self.total_weight + other.total_weight
+        both.absolute = self.absolute + other.absolute
+        return both
 
     def magic_numbers(self, means: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
         """Constants for shifts (k, D) float64, each cluster's row in them (C,) int32, and the one for masses."""

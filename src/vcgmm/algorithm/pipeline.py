@@ -159,6 +159,11 @@ def check_distinct(coreset: Coreset, name: str, n_clusters: int, n_samples: int)
     n_distinct = len(coreset)
     if 1 < n_clusters <= n_distinct:
         n_distinct = count_distinct(coreset.points, n_clusters)
+    refuse_too_few(n_distinct, name, n_clusters, n_samples)
+
+
+def refuse_too_few(n_distinct: int, name: str, n_clusters: int, n_samples: int) -> None:
+    """Refuse to look for more clusters than there are different points, of which `n_distinct` are known."""
     if n_distinct < n_clusters:
         raise ValueError(
             f"X has {n_distinct} distinct point(s) of positive weight (n_samples={n_samples}), fewer than "
