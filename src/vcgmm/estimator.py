@@ -110,6 +110,9 @@ class VCGMM(DensityMixin, BaseEstimator):
     n_init : int, default=1
         Fits from different seeds on one coreset, of which the best lower bound is kept.  One where the means are
         given.
+    refine : int, default=0
+        Passes over all rows after EM on the coreset, each an EM step of the same kind, at a cost that hardly grows
+        with the number of components.  They take away most of the error that a coreset costs.
     reg_covar : float, default=1e-14
         Smallest variance, relative to the data's variance per feature.
     warm_start : bool, default=False
@@ -124,7 +127,8 @@ class VCGMM(DensityMixin, BaseEstimator):
     verbose : int, default=0
         1: a progress line per step on stderr; 2 or more: also a line per EM iteration.
     callbacks : callable, sequence of callables or None, default=None
-        Each is called with an `Iteration` after every EM iteration, and stops the fit by returning True.
+        Each is called with an `Iteration` after every EM iteration, and stops the fit by returning True.  Passes
+        of refinement count on as iterations, with the bound of all rows.
     checkpoint : path-like or None, default=None
         A file to which a fit writes where it is, from its first iteration to its last, for `VCGMM.resume`; a
         checkpoint of before is replaced.  It holds the coreset, which is a sample of the data, and stays when the
@@ -152,7 +156,11 @@ class VCGMM(DensityMixin, BaseEstimator):
     history_ : dict of (n_iter_,) arrays
         What a callback is told of each iteration: "iteration", "bound", "change", "variance", "seconds" since the
         fit began, and "active", the clusters that hold any weight, where they are counted.
+    refine_bounds_ : (refine,) float64
+        F of all rows in each pass of refinement, with the parameters it began with; they do not compare with
+        `lower_bounds_`, which are the coreset's.
     n_iter_ : int
+        Iterations of EM on the coreset.
     converged_ : bool
     coreset_ : Coreset
         The weighted sample: `indices`, `points`, `weights`.  Where all points are used, `points` is X itself.
@@ -163,9 +171,9 @@ class VCGMM(DensityMixin, BaseEstimator):
     inertia_ : float
         With compute_labels=True: the quantization error.
     n_distance_evaluations_ : dict
-        Distances computed in "coreset", "seeding" and "em".
+        Distances computed in "coreset", "seeding" and "em", with refine > 0 also in "refine".
     timings_ : dict
-        Seconds spent in "coreset", "seeding" and "em".
+        Seconds spent in them.
     n_features_in_ : int
     feature_names_in_ : (D,) array of str
         Where X has names for all its features.
@@ -199,6 +207,7 @@ class VCGMM(DensityMixin, BaseEstimator):
         max_iter: int = 200,
         relaxation: float = 1.8,
         n_init: int = 1,
+        refine: int = 0,
         reg_covar: float = 1e-14,
         warm_start: bool = False,
         compute_labels: bool = False,
@@ -225,6 +234,7 @@ class VCGMM(DensityMixin, BaseEstimator):
         self.max_iter = max_iter
         self.relaxation = relaxation
         self.n_init = n_init
+        self.refine = refine
         self.reg_covar = reg_covar
         self.warm_start = warm_start
         self.compute_labels = compute_labels
@@ -353,6 +363,7 @@ class VCGMM(DensityMixin, BaseEstimator):
             max_iter=check_integer("max_iter", self.max_iter, 1),
             relaxation=check_relaxation(self.relaxation),
             n_init=n_init,
+            refine=check_integer("refine", self.refine, 0),
             reg_covar=check_number("reg_covar", self.reg_covar, 0.0),
             initial_variance=initial_variance,
             seed=draw_seed(self.random_state),
@@ -368,6 +379,7 @@ class VCGMM(DensityMixin, BaseEstimator):
         self.counts_ = result.masses
         self.lower_bounds_ = np.array(result.bounds)
         self.lower_bound_ = result.bounds[-1]
+        self.refine_bounds_ = np.array(result.refine_bounds, np.float64)
         self.n_iter_ = len(result.bounds)
         self.converged_ = result.converged
         self.coreset_ = result.coreset
@@ -657,9 +669,24 @@ class VCGMM(DensityMixin, BaseEstimator):
             Workers(check_threads(self.n_threads)) as workers,
             make_progress(self.verbose, problem.settings.tol) as progress,
         ):
-            result = resume(saved.snapshot, (*callbacks, history), progress, workers, keep)
+            result = resume(
+                saved.snapshot,
+                (*callbacks, history),
+                progress,
+                workers,
+                keep,
+                complete=rows.n_samples == saved.n_samples,
+            )
             self._take_over(result, history, saved.n_samples, rows.dtype)
-            if self.compute_labels and rows.n_samples == saved.n_samples:
+            complete = rows.n_samples == saved.n_samples
+            if problem.settings.refine > 0 and not complete:
+                warnings.warn(
+                    f"refine={self.refine}, but a checkpoint holds the coreset only, {rows.n_samples:,} of "
+                    f"{saved.n_samples:,} rows: the model is not refined. Fit with warm_start=True to refine it.",
+                    UserWarning,
+                    stacklevel=3,
+                )
+            if self.compute_labels and complete:
                 self._label(rows, result.coreset.weights, workers, progress)
             elif self.compute_labels:
                 warnings.warn(

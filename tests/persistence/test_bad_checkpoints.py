@@ -200,7 +200,7 @@ FORGED: dict[str, tuple[Change, str]] = {
     "a flag for a number": (edit("snapshot.settings", "n_explore", True), "not what vcgmm wrote"),
     "no iterations": (edit("snapshot.settings", "max_iter", 0), "max_iter or chain_length is not positive"),
     "fewer iterations": (edit("snapshot.settings", "max_iter", 2), "more iterations than max_iter"),
-    "a negative seed": (edit("snapshot.settings", "seed", -5), "the seed or n_warmup is negative"),
+    "a negative seed": (edit("snapshot.settings", "seed", -5), "the seed, n_warmup or refine is negative"),
     "no seed": (edit("snapshot.settings", "seed", None), "not what vcgmm wrote"),
     "a relaxation of two": (edit("snapshot.settings", "relaxation", 2.0), "relaxation is out of range"),
     "another type": (edit("snapshot.settings", "dtype", "float32"), "dtype is not that of the frame"),
@@ -269,4 +269,4 @@ def test_every_field_of_the_settings_is_written(path: Path) -> None:
             VCGMM.resume(path)
         forge(path, lambda header, _, name=name: header["snapshot"]["settings"].update({name: settings[name]}))
     assert VCGMM.resume(path).n_iter_ == 4
-    assert checkpoints.STATE_VERSION == 1  # raise it when settings or states change
+    assert checkpoints.STATE_VERSION == 2  # raise it when settings or states change

@@ -25,6 +25,7 @@ X = rng.normal(size=(300, 4)) * [1.0, 10.0, 0.1, 1.0] + [0.0, 1e4, 0.0, -3.0]
 SETTINGS: dict[str, dict[str, Any]] = {
     "defaults": {},
     "a coreset, labels": {"coreset_size": 0.5, "compute_labels": True},
+    "refined": {"coreset_size": 0.5, "refine": 2},
     "the paper's": {"search": "pointwise", "init": "afkmc2", "n_explore": 1, "n_warmup": 2},
     "float32": {"dtype": np.float32, "tol": np.float32(1e-3), "n_init": np.int64(2)},
     "given means": {"init": X[:6], "max_iter": 3, "tol": 0.0},

@@ -199,6 +199,10 @@ def run(
             rich_help_panel=STOP,
         ),
     ] = DEFAULTS["relaxation"],
+    refine: Annotated[
+        int,
+        typer.Option(min=0, help="Passes over all rows after EM on the coreset.", rich_help_panel=STOP),
+    ] = DEFAULTS["refine"],
     checkpoint: Annotated[
         Path | None,
         typer.Option(
@@ -294,6 +298,7 @@ def run(
         max_iter=max_iter,
         relaxation=relaxation,
         n_init=n_init,
+        refine=refine,
         reg_covar=reg_covar,
         warm_start=warm_start is not None,
         compute_labels=compute_labels,

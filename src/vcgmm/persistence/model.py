@@ -29,6 +29,7 @@ ARRAYS = {
     "counts_": Array("float64", ("components",)),
     "neighbors_": Array("int32", ("components", "neighbors")),
     "lower_bounds_": Array("float64", ("iterations",)),
+    "refine_bounds_": Array("float64", ("passes",)),
     "labels_": Array("int32", ("rows",)),
 }
 #: Attributes that are numbers, and their types.
@@ -45,7 +46,7 @@ BY_STEP: dict[str, type[float] | type[int]] = {"timings_": float, "n_distance_ev
 #: Attributes with code of their own below.
 SPECIAL = ("feature_names_in_", "history_", "coreset_")
 #: Attributes that a fitted model may do without.
-OPTIONAL = ("labels_", "inertia_", *SPECIAL)
+OPTIONAL = ("labels_", "inertia_", "refine_bounds_", *SPECIAL)
 
 _SCHEMA = {
     **ARRAYS,
