@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from .algorithm import seeding
-from .algorithm.coreset import Coreset, all_rows
+from .algorithm.coreset import all_rows
 from .algorithm.coreset import lightweight_coreset as draw_coreset
 from .algorithm.frame import moments
 from .algorithm.pipeline import check_distinct, to_local
 from .algorithm.random import generator
+from .coreset import Coreset
 from .data.rows import exact_float
 from .evaluation import Evaluator
 from .parallel import Workers
@@ -24,18 +24,8 @@ from .validation import (
     check_matrix,
     check_threads,
     check_weights,
+    draw_seed,
 )
-
-
-def draw_seed(random_state: Any) -> int:
-    """One integer from anything scikit-learn accepts as random_state."""
-    try:
-        return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
-    except ValueError:
-        raise ValueError(
-            f"random_state={random_state!r} is not valid: give None, an integer from 0 to 2**32 - 1, or a "
-            f"numpy.random.RandomState."
-        ) from None
 
 
 def weighted_sum(values: np.ndarray, weights: np.ndarray | None) -> float:
@@ -71,7 +61,7 @@ def lightweight_coreset(
     Returns
     -------
     Coreset
-        With `indices` (N',), `points` (N', D) and `weights` (N',); the weights sum to the total weight of X in
+        With `points` (N', D), `weights` (N',) and `indices` (N',); the weights sum to the total weight of X in
         expectation.
 
     Examples
@@ -90,7 +80,8 @@ def lightweight_coreset(
         progress.start("coreset", 2 * rows.n_samples)
         facts = moments(rows, weights, workers, progress.advance)
         progress.finish()
-    return draw_coreset(rows, facts, weights, size, generator(draw_seed(random_state)))
+    drawn = draw_coreset(rows, facts, weights, size, generator(draw_seed(random_state)))
+    return Coreset.of(drawn.points, drawn.weights, drawn.indices, rows.n_samples)
 
 
 def afkmc2(

@@ -18,7 +18,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from .algorithm.pipeline import Result, resume, run
 from .algorithm.settings import Settings
-from .building_blocks import draw_seed, weighted_sum
+from .building_blocks import weighted_sum
+from .coreset import Coreset, coreset_of, unpack
 from .data import ArrayRows
 from .evaluation import Evaluator
 from .interop import faiss_index, gaussian_mixture
@@ -47,6 +48,7 @@ from .validation import (
     check_threads,
     check_verbosity,
     check_weights,
+    draw_seed,
 )
 
 if TYPE_CHECKING:
@@ -163,7 +165,8 @@ class VCGMM(DensityMixin, BaseEstimator):
         Iterations of EM on the coreset.
     converged_ : bool
     coreset_ : Coreset
-        The weighted sample: `indices`, `points`, `weights`.  Where all points are used, `points` is X itself.
+        The weighted sample that EM ran on: `points`, `weights`, `indices`.  Where all points are used, `points` is
+        X itself.
     neighbors_ : (C, G) int32
         Near clusters of each cluster, itself first.
     labels_ : (N,) int32
@@ -255,11 +258,13 @@ class VCGMM(DensityMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (N, D)
+        X : array-like of shape (N, D), or Coreset
             Any real dtype and memory order, memory maps included; no full-size copy in a wider type is made.
+            Of a coreset all points are taken, with their weights: coreset_size="auto" means all of them, and a
+            smaller number draws from them.
         y : ignored
         sample_weight : array-like of shape (N,), optional
-            Weight w counts like w copies of a row.
+            Weight w counts like w copies of a row.  A coreset has weights of its own.
 
         Returns
         -------
@@ -276,46 +281,56 @@ class VCGMM(DensityMixin, BaseEstimator):
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> np.ndarray:
         """Fit, and return the nearest mean of every row, (N,) int32."""
-        return self.fit(X, y, sample_weight).predict(X)
+        return self.fit(X, y, sample_weight).predict(unpack(X, sample_weight)[0])
 
     def _fit(self, X: Any, sample_weight: Any) -> None:
         callbacks = check_callbacks(self.callbacks)
+        given = X if isinstance(X, Coreset) else None
+        X, sample_weight = unpack(X, sample_weight)
         rows = check_rows(self, X, reset=True)
         weights = check_weights(sample_weight, rows.n_samples)
-        settings = self._settings(rows)
+        settings = self._settings(rows, drawn=given is not None)
+        self._check_enough(rows)
         check_verbosity(self.verbose)
         check_flag("warm_start", self.warm_start)
         check_flag("compute_labels", self.compute_labels)
         history = History()
-        keep = self._checkpointing(rows, history)
+        keep = self._checkpointing(rows, history, given)
         with (
             Workers(check_threads(self.n_threads)) as workers,
             make_progress(self.verbose, settings.tol) as progress,
         ):
             result = run(rows, weights, settings, (*callbacks, history), progress, workers, keep)
             self._take_over(result, history, rows.n_samples, rows.dtype)
+            self.coreset_ = coreset_of(result.coreset, rows.n_samples, given)
             if self.compute_labels:
                 self._label(rows, weights, workers, progress)
         self._warn_of_the_end(result, stacklevel=4)
 
-    def _checkpointing(self, rows: ArrayRows, history: History) -> Checkpointing | None:
+    def _checkpointing(self, rows: ArrayRows, history: History, given: Coreset | None) -> Checkpointing | None:
         """What writes checkpoints; None where none are asked for."""
         every = check_number("checkpoint_every", self.checkpoint_every, 0.0)
         if self.checkpoint is None:
             return None
         path = check_checkpoint(self.checkpoint, rows.dtype)
         names = getattr(self, "feature_names_in_", None)
-        origin = make_origin(self.get_params(deep=False), rows.n_samples, names)
+        origin = make_origin(self.get_params(deep=False), rows.n_samples, names, given)
         return Checkpointing(path, every, origin, history)
 
-    def _settings(self, rows: ArrayRows) -> Settings:
-        """Check all parameters, and clip sizes that are larger than the problem: they mean "all"."""
-        n_components = check_integer("n_components", self.n_components, 1)
-        if rows.n_samples < n_components:
+    def _check_enough(self, rows: ArrayRows) -> None:
+        """Refuse fewer rows than clusters."""
+        if rows.n_samples < self.n_components:
             raise ValueError(
-                f"n_samples={rows.n_samples} is fewer than n_components={n_components}: ask for fewer components, "
-                f"or give more data."
+                f"n_samples={rows.n_samples} is fewer than n_components={self.n_components}: ask for fewer "
+                f"components, or give more data."
             )
+
+    def _settings(self, rows: ArrayRows, *, drawn: bool = False) -> Settings:
+        """Check all parameters, and clip sizes that are larger than the problem: they mean "all".
+
+        Of rows that were drawn already, coreset_size="auto" takes all.
+        """
+        n_components = check_integer("n_components", self.n_components, 1)
         if self.covariance_type in ("full", "tied"):
             raise ValueError(
                 f"covariance_type={self.covariance_type!r} is not offered: use "
@@ -342,7 +357,7 @@ class VCGMM(DensityMixin, BaseEstimator):
             init, initial_variance = self.means_, self.variance_
         n_init = check_integer("n_init", self.n_init, 1) if isinstance(init, str) else 1
         automatic = max(AUTO_POINTS, AUTO_POINTS_PER_COMPONENT * n_components)
-        if rows.n_samples <= AUTO_ALL * automatic:
+        if drawn or rows.n_samples <= AUTO_ALL * automatic:
             automatic = rows.n_samples
         truncation = min(check_integer("truncation", self.truncation, 1), n_components)
         n_candidates = min(check_integer("n_candidates", self.n_candidates, 1), n_components)
@@ -382,7 +397,6 @@ class VCGMM(DensityMixin, BaseEstimator):
         self.refine_bounds_ = np.array(result.refine_bounds, np.float64)
         self.n_iter_ = len(result.bounds)
         self.converged_ = result.converged
-        self.coreset_ = result.coreset
         self.neighbors_ = result.neighbors
         self.timings_ = result.timings
         self.n_distance_evaluations_ = result.n_evaluations
@@ -495,7 +509,7 @@ class VCGMM(DensityMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (N, D)
+        X : array-like of shape (N, D), or Coreset
         y : ignored
         sample_weight : array-like of shape (N,), optional
 
@@ -503,6 +517,7 @@ class VCGMM(DensityMixin, BaseEstimator):
         -------
         float
         """
+        X, sample_weight = unpack(X, sample_weight)
         densities = self.score_samples(X)
         weights = check_weights(sample_weight, len(densities))
         return float(np.average(densities, weights=weights))
@@ -512,13 +527,14 @@ class VCGMM(DensityMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (N, D)
+        X : array-like of shape (N, D), or Coreset
         sample_weight : array-like of shape (N,), optional
 
         Returns
         -------
         float
         """
+        X, sample_weight = unpack(X, sample_weight)
         rows = self._check_predict(X)
         weights = check_weights(sample_weight, rows.n_samples)
         with self._evaluate("error", rows) as evaluator:
@@ -596,7 +612,7 @@ class VCGMM(DensityMixin, BaseEstimator):
         ValueError
             If the file holds something else, comes from a newer format, or has been changed or cut off.
         """
-        model: Self = load_model(cls, path)
+        model: Self = load_model(cls, Coreset.of, path)
         return model
 
     @classmethod
@@ -663,7 +679,7 @@ class VCGMM(DensityMixin, BaseEstimator):
         for facts in saved.history:
             history(facts)
         every = check_number("checkpoint_every", self.checkpoint_every, 0.0)
-        origin = make_origin(self.get_params(deep=False), saved.n_samples, saved.feature_names)
+        origin = make_origin(self.get_params(deep=False), saved.n_samples, saved.feature_names, saved.given)
         keep = Checkpointing(path, every, origin, history)
         with (
             Workers(check_threads(self.n_threads)) as workers,
@@ -678,6 +694,7 @@ class VCGMM(DensityMixin, BaseEstimator):
                 complete=rows.n_samples == saved.n_samples,
             )
             self._take_over(result, history, saved.n_samples, rows.dtype)
+            self.coreset_ = coreset_of(result.coreset, saved.n_samples, saved.given)
             complete = rows.n_samples == saved.n_samples
             if problem.settings.refine > 0 and not complete:
                 warnings.warn(

@@ -135,7 +135,7 @@ def test_what_a_row_costs_does_not_grow_with_the_number_of_clusters(monkeypatch:
     assert per_row[1] < per_row[0] + 2 * 16 + linking / len(X)
 
 
-# ----------------------------------------------------------------------------------------- what it does not depend on
+# ----------------------------------------------------------------------------------- what it does not depend on
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -169,7 +169,7 @@ def test_chunks_make_no_difference_but_rounding(monkeypatch: pytest.MonkeyPatch)
     np.testing.assert_allclose(parts.means_, whole.means_, rtol=1e-10, atol=1e-12)
 
 
-# ------------------------------------------------------------------------------------------------------- its manners
+# ------------------------------------------------------------------------------------------------- its manners
 
 
 def test_callbacks_hear_of_passes_with_numbers_that_go_on() -> None:
@@ -207,7 +207,7 @@ def test_the_number_of_passes_is_checked(refine: Any) -> None:
         fit(blobs(), 20, refine=refine)
 
 
-# ------------------------------------------------------------------------------------------------- the search itself
+# ------------------------------------------------------------------------------------------- the search itself
 
 
 def search_over(X: np.ndarray, n_components: int, workers: Workers) -> tuple[RowSearch, VCGMM]:

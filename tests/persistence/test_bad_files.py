@@ -331,7 +331,7 @@ def test_a_version_that_is_none_is_refused(
 
 def test_kinds_are_not_mixed_up(model_path: Path, tmp_path: Path) -> None:
     core = tmp_path / "core.vcgmm"
-    save_coreset(Coreset(np.arange(3), np.ones((3, 2)), np.ones(3)), core)
+    save_coreset(Coreset(np.ones((3, 2))), core)
     assert (kind_of(core), kind_of(model_path)) == ("coreset", "model")
     with pytest.raises(ValueError, match=r"core.vcgmm holds a coreset, but a model is needed here"):
         VCGMM.load(core)
@@ -368,6 +368,6 @@ def test_forged_coresets_are_refused(tmp_path: Path, name: str, value: np.ndarra
 
 
 def test_an_empty_coreset_is_none(tmp_path: Path) -> None:
-    save_coreset(Coreset(np.arange(0), np.ones((0, 2)), np.ones(0)), tmp_path / "core.vcgmm")
+    save_coreset(Coreset.of(np.ones((0, 2)), np.ones(0), None, 0), tmp_path / "core.vcgmm")
     with pytest.raises(ValueError, match="no valid coreset"):
         load_coreset(tmp_path / "core.vcgmm")

@@ -279,8 +279,6 @@ def run(
             raise typer.BadParameter("give the number of clusters.", param_hint="--n-components, -k")
         n_components = len(model.means_)
     rows = read_weighted_rows(data, weights, verbose=verbose)
-    if rows.is_coreset and size == "auto":
-        size = None  # it has been drawn already
     stop = GentleStop(quiet, checkpoint)
     model.set_params(
         n_components=n_components,
@@ -312,7 +310,10 @@ def run(
     )
     begun = perf_counter()
     with ended_early(checkpoint), stop:
-        model.fit(rows.array, sample_weight=rows.weights)
+        if rows.coreset is None:
+            model.fit(rows.array, sample_weight=rows.weights)
+        else:
+            model.fit(rows.coreset)
     _finish(model, rows.array, output, checkpoint, save_coreset, perf_counter() - begun, stop, as_json, quiet)
 
 

@@ -24,13 +24,13 @@ class Rows:
     ----------
     array : (N, D) array
     weights : (N,) array or None
-    is_coreset : bool
-        They stand for more rows than they are.
+    coreset : Coreset or None
+        What they are the points of, where they stand for more rows than they are.
     """
 
     array: np.ndarray
     weights: np.ndarray | None
-    is_coreset: bool
+    coreset: vcgmm.Coreset | None
 
 
 def read_rows(data: str, *, verbose: bool = False) -> np.ndarray:
@@ -62,9 +62,9 @@ def read_weighted_rows(data: str, weights: str | None, *, verbose: bool = False)
         coreset = vcgmm.load_coreset(data)
         if verbose:
             typer.echo(f"{data}: a coreset, {in_words(coreset.points)}", err=True)
-        return Rows(coreset.points, coreset.weights, is_coreset=True)
+        return Rows(coreset.points, coreset.weights, coreset)
     rows = read_rows(data, verbose=verbose)
-    return Rows(rows, None if weights is None else _read_weights(weights), is_coreset=False)
+    return Rows(rows, None if weights is None else _read_weights(weights), None)
 
 
 def file_kind(path: str) -> str:

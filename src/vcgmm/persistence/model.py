@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -107,22 +107,26 @@ def save_model(model: Any, path: str | os.PathLike[str], *, coreset: bool) -> No
             )
         tensors |= coreset_tensors(model.coreset_)
     frame, tensors["frame.origin"] = frame_parts(model._frame)
-    header = {
+    header: dict[str, Any] = {
         "parameters": parameters,
         "attributes": attributes,
         "frame": frame,
         "training": dict(getattr(model, "_training", {})),
     }
+    if coreset:
+        header["coreset"] = {"n_samples": model.coreset_.n_samples}
     write(path, "model", header, tensors)
 
 
-def load_model(make: Any, path: str | os.PathLike[str]) -> Any:
+def load_model(make: Any, make_coreset: Callable[..., Any], path: str | os.PathLike[str]) -> Any:
     """Read a model that `save_model` wrote.
 
     Parameters
     ----------
     make : callable
         Makes an estimator from parameters: its class.
+    make_coreset : callable
+        Makes a coreset from points, weights, indices (or None) and the number of rows (or None).
     path : path-like
 
     Raises
@@ -143,7 +147,8 @@ def load_model(make: Any, path: str | os.PathLike[str]) -> Any:
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise ValueError(f"{path} is not what vcgmm wrote ({error!r}). Get a new copy of it.") from None
     if "coreset.points" in tensors:
-        attributes["coreset_"] = coreset_from(path, tensors)
+        stored = coreset_from(path, header.get("coreset", {}), tensors)
+        attributes["coreset_"] = make_coreset(stored.points, stored.weights, stored.indices, stored.n_samples)
     _check_values(path, attributes)
     check_known(path, parameters, make().get_params(deep=False))
     model = make(**parameters)
