@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 import os
 import warnings
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from .algorithm.online import Model
 from .algorithm.pipeline import Result, resume, run
 from .algorithm.settings import Settings
 from .building_blocks import weighted_sum
@@ -35,6 +37,7 @@ from .persistence import (
     training_facts,
 )
 from .progress import History, Progress, check_callbacks, make_progress
+from .streaming import absorb_rows
 from .validation import (
     check_centers,
     check_choice,
@@ -279,6 +282,54 @@ class VCGMM(DensityMixin, BaseEstimator):
             raise
         return self
 
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:  # noqa: ARG002
+        """Go on with a block of rows of a stream, in bounded memory.
+
+        Up to four times `coreset_size` rows are kept as they come ("auto": 256 per component, at least 65,536).  Of
+        more, a few coresets are kept, each of twice `coreset_size` points, log2 of their number at most; all of it
+        is `coreset_`.  With coreset_size=None every row is kept.
+
+        The model is usable after every block, and comes close to a fit to all rows.  A block moves the means by an
+        EM step of its own; EM runs on all that is kept whenever the error of all rows has grown by half since it
+        ran last.  `lower_bound_`, `history_`, `timings_` and the like tell of that run.
+
+        Until there are `n_components` different rows, they are kept, and there is no model yet.  After `fit` it
+        goes on from `coreset_`; `fit` begins anew.  `refine`, `compute_labels`, `warm_start` and `checkpoint` have
+        no effect here: rows are gone when the call ends.
+
+        Parameters
+        ----------
+        X : array-like of shape (N, D), or Coreset
+            It may be overwritten afterwards.
+        y : ignored
+        sample_weight : array-like of shape (N,), optional
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from vcgmm import VCGMM
+        >>> rng = np.random.default_rng(0)
+        >>> model = VCGMM(n_components=3, random_state=0)
+        >>> for _ in range(20):
+        ...     model = model.partial_fit(rng.choice([-10, 0, 10], (500, 1)) + rng.normal(size=(500, 1)))
+        >>> np.sort(model.means_.ravel().round()).astype(int).tolist(), model.coreset_.n_samples
+        ([-10, 0, 10], 10000)
+        """
+        before = dict(self.__dict__)
+        try:
+            result = absorb_rows(self, X, sample_weight)
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+        if result is not None:
+            self._warn_of_the_end(result, stacklevel=3)
+        return self
+
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> np.ndarray:
         """Fit, and return the nearest mean of every row, (N,) int32."""
         return self.fit(X, y, sample_weight).predict(unpack(X, sample_weight)[0])
@@ -302,6 +353,7 @@ class VCGMM(DensityMixin, BaseEstimator):
         ):
             result = run(rows, weights, settings, (*callbacks, history), progress, workers, keep)
             self._take_over(result, history, rows.n_samples, rows.dtype)
+            self.__dict__.pop("_stream", None)
             self.coreset_ = coreset_of(result.coreset, rows.n_samples, given)
             if self.compute_labels:
                 self._label(rows, weights, workers, progress)
@@ -325,10 +377,10 @@ class VCGMM(DensityMixin, BaseEstimator):
                 f"components, or give more data."
             )
 
-    def _settings(self, rows: ArrayRows, *, drawn: bool = False) -> Settings:
+    def _settings(self, rows: ArrayRows, *, drawn: bool = False, warm: bool = True) -> Settings:
         """Check all parameters, and clip sizes that are larger than the problem: they mean "all".
 
-        Of rows that were drawn already, coreset_size="auto" takes all.
+        Of rows that were drawn already, coreset_size="auto" takes all.  `warm_start` is heeded where `warm` is.
         """
         n_components = check_integer("n_components", self.n_components, 1)
         if self.covariance_type in ("full", "tied"):
@@ -348,7 +400,7 @@ class VCGMM(DensityMixin, BaseEstimator):
                 f"init={self.init!r} is not valid: choose from {', '.join(map(repr, INITS))}, or give an array of "
                 f"shape ({n_components}, {rows.n_features})."
             )
-        if self.warm_start and hasattr(self, "means_"):
+        if warm and self.warm_start and hasattr(self, "means_"):
             if self.means_.shape != (n_components, rows.n_features):
                 raise ValueError(
                     f"warm_start=True cannot go on from means of shape {self.means_.shape} with n_components="
@@ -356,7 +408,7 @@ class VCGMM(DensityMixin, BaseEstimator):
                 )
             init, initial_variance = self.means_, self.variance_
         n_init = check_integer("n_init", self.n_init, 1) if isinstance(init, str) else 1
-        automatic = max(AUTO_POINTS, AUTO_POINTS_PER_COMPONENT * n_components)
+        automatic = self._automatic_size()
         if drawn or rows.n_samples <= AUTO_ALL * automatic:
             automatic = rows.n_samples
         truncation = min(check_integer("truncation", self.truncation, 1), n_components)
@@ -384,6 +436,27 @@ class VCGMM(DensityMixin, BaseEstimator):
             seed=draw_seed(self.random_state),
             dtype=check_float_type(self.dtype, rows.dtype),
         )
+
+    def _automatic_size(self) -> int:
+        """What coreset_size="auto" is, where there are more rows."""
+        return max(AUTO_POINTS, AUTO_POINTS_PER_COMPONENT * self.n_components)
+
+    def _stream_size(self) -> int | None:
+        """Points of each coreset that is kept of a stream; None: every row is."""
+        if isinstance(self.coreset_size, numbers.Real) and not isinstance(self.coreset_size, numbers.Integral):
+            raise ValueError(
+                f"coreset_size={self.coreset_size!r} is a share of all rows, and how many a stream will have is not "
+                f"known: for partial_fit give 'auto', a number of points, or None (all)."
+            )
+        size = check_coreset_size(self.coreset_size, 0, self._automatic_size())
+        # Reduced again and again, twice as many points tell as much as those that are drawn once from all rows.
+        return None if size is None else 2 * size
+
+    def _take_step(self, model: Model) -> None:
+        """Means and variance as they are after a block of a stream."""
+        self.means_, self.variance_, self.counts_ = model.means, model.variance, model.masses
+        self.covariances_ = np.full(len(model.means), model.variance)
+        self.neighbors_ = model.neighbors
 
     def _take_over(self, result: Result, history: History, n_samples: int, dtype: np.dtype[Any]) -> None:
         """Turn a finished fit to `n_samples` rows of a type into attributes."""
@@ -423,6 +496,10 @@ class VCGMM(DensityMixin, BaseEstimator):
                 ConvergenceWarning,
                 stacklevel=stacklevel,
             )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """A stream of too few rows has attributes, but no model yet."""
+        return hasattr(self, "means_")
 
     @property
     def cluster_centers_(self) -> np.ndarray:

@@ -245,6 +245,20 @@ def test_forged_checkpoints_are_refused(path: Path, name: str) -> None:
         VCGMM.resume(path)
 
 
+def test_a_forged_coreset_that_was_given_is_refused(path: Path) -> None:
+    forge(path, lambda header, _tensors: header.update(given={"n_samples": "many"}))
+    with pytest.raises(ValueError, match="not what vcgmm wrote"):
+        VCGMM.resume(path)
+
+    def give(header: dict[str, Any], tensors: dict[str, np.ndarray]) -> None:
+        header["given"] = {"n_samples": None}
+        tensors["given.indices"] = np.arange(3)
+
+    forge(path, give)
+    with pytest.raises(ValueError, match="it tells of another coreset"):
+        VCGMM.resume(path)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -367,6 +367,34 @@ def test_forged_coresets_are_refused(tmp_path: Path, name: str, value: np.ndarra
         load_coreset(tmp_path / "core.vcgmm")
 
 
+def test_a_forged_number_of_rows_is_refused(tmp_path: Path) -> None:
+    tensors = {"coreset.points": np.ones((2, 2)), "coreset.weights": np.ones(2)}
+    container.write(tmp_path / "core.vcgmm", "coreset", {"n_samples": "many"}, tensors)
+    with pytest.raises(ValueError, match="is not what vcgmm wrote .n_samples: 'many' is no int"):
+        load_coreset(tmp_path / "core.vcgmm")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("levels", [1, 0]),
+        ("lengths", [3]),
+        ("lengths", "long"),
+        ("n_rows", -1),
+        ("seed", 0.5),
+        ("scatter", "much"),
+        ("n_reductions", None),
+    ],
+)
+def test_forged_streams_are_refused(tmp_path: Path, name: str, value: Any) -> None:
+    path = tmp_path / "model.vcgmm"
+    model = VCGMM(2, random_state=0).partial_fit(np.random.default_rng(0).normal(size=(50, 2)))
+    model.save(path, coreset=True)
+    forge(path, edit("stream", name, value))
+    with pytest.raises(ValueError, match="is not what vcgmm wrote"):
+        VCGMM.load(path)
+
+
 def test_an_empty_coreset_is_none(tmp_path: Path) -> None:
     save_coreset(Coreset.of(np.ones((0, 2)), np.ones(0), None, 0), tmp_path / "core.vcgmm")
     with pytest.raises(ValueError, match="no valid coreset"):

@@ -20,6 +20,7 @@ from .coreset import coreset_from, coreset_tensors
 from .frame import frame_from, frame_parts
 from .parameters import check_known, decode_number, decode_parameters, encode_parameters, encode_scalar
 from .schema import Array, check_arrays
+from .stream import decode_stream, encode_stream
 
 #: Attributes that are arrays.
 ARRAYS = {
@@ -115,6 +116,8 @@ def save_model(model: Any, path: str | os.PathLike[str], *, coreset: bool) -> No
     }
     if coreset:
         header["coreset"] = {"n_samples": model.coreset_.n_samples}
+        if hasattr(model, "_stream"):
+            header["stream"] = encode_stream(model._stream)
     write(path, "model", header, tensors)
 
 
@@ -149,6 +152,11 @@ def load_model(make: Any, make_coreset: Callable[..., Any], path: str | os.PathL
     if "coreset.points" in tensors:
         stored = coreset_from(path, header.get("coreset", {}), tensors)
         attributes["coreset_"] = make_coreset(stored.points, stored.weights, stored.indices, stored.n_samples)
+    if "stream" in header:
+        try:
+            attributes["_stream"] = decode_stream(header["stream"], len(tensors["coreset.points"]))
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise ValueError(f"{path} is not what vcgmm wrote ({error!r}). Get a new copy of it.") from None
     _check_values(path, attributes)
     check_known(path, parameters, make().get_params(deep=False))
     model = make(**parameters)
