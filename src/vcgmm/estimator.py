@@ -285,9 +285,9 @@ class VCGMM(DensityMixin, BaseEstimator):
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:  # noqa: ARG002
         """Go on with a block of rows of a stream, in bounded memory.
 
-        Up to four times `coreset_size` rows are kept as they come ("auto": 256 per component, at least 65,536).  Of
-        more, a few coresets are kept, each of twice `coreset_size` points, log2 of their number at most; all of it
-        is `coreset_`.  With coreset_size=None every row is kept.
+        Up to four times `coreset_size` rows are kept as they come ("auto": 256 per component, at least 65,536).
+        Of more, a few coresets are kept, each of twice `coreset_size` points, their number growing with the
+        logarithm of the stream; all of it is `coreset_`.  With coreset_size=None every row is kept.
 
         The model is usable after every block, and comes close to a fit to all rows.  A block moves the means by an
         EM step of its own; EM runs on all that is kept whenever the error of all rows has grown by half since it
@@ -445,8 +445,8 @@ class VCGMM(DensityMixin, BaseEstimator):
         """Points of each coreset that is kept of a stream; None: every row is."""
         if isinstance(self.coreset_size, numbers.Real) and not isinstance(self.coreset_size, numbers.Integral):
             raise ValueError(
-                f"coreset_size={self.coreset_size!r} is a share of all rows, and how many a stream will have is not "
-                f"known: for partial_fit give 'auto', a number of points, or None (all)."
+                f"coreset_size={self.coreset_size!r} is a share of all rows, and how many a stream will have is "
+                f"not known: for partial_fit give 'auto', a number of points, or None (all)."
             )
         size = check_coreset_size(self.coreset_size, 0, self._automatic_size())
         # Reduced again and again, twice as many points tell as much as those that are drawn once from all rows.

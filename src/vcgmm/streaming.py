@@ -1,8 +1,8 @@
 """`partial_fit`: a stream is absorbed block by block, and the model follows it.
 
 Of the stream a few coresets are kept (`algorithm.stream`).  A block is added to the model by one incremental EM
-step, at a cost that grows with the block alone (`algorithm.online`).  Whenever the scatter of all rows has grown by
-`GROWTH` since EM last ran, be it by many rows or by a few unlike all before, EM runs on all that is kept: from the
+step, at a cost that grows with the block alone (`algorithm.online`).  Whenever the scatter of all rows has grown
+by `GROWTH` since EM last ran, be it by many rows or by a few unlike all before, EM runs on all that is kept: from the
 present means, and from new seeds, and the better bound is kept.  So EM runs a number of times that grows with the
 logarithm of the stream.
 """
@@ -88,8 +88,8 @@ def _stream_of(model: Any, size: int | None, seed: int) -> Stream:
         return begin(seed, len(coreset), coreset.n_samples or len(coreset), size, _model_of(model).scatter)
     if hasattr(model, "means_"):
         raise ValueError(
-            "this model has no coreset_, so partial_fit cannot go on from it: save with coreset=True what is to go "
-            "on after loading, or begin a new model."
+            "this model has no coreset_, so partial_fit cannot go on from it: save with coreset=True what is to "
+            "go on after loading, or begin a new model."
         )
     return Stream(seed)
 

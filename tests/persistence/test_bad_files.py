@@ -370,7 +370,7 @@ def test_forged_coresets_are_refused(tmp_path: Path, name: str, value: np.ndarra
 def test_a_forged_number_of_rows_is_refused(tmp_path: Path) -> None:
     tensors = {"coreset.points": np.ones((2, 2)), "coreset.weights": np.ones(2)}
     container.write(tmp_path / "core.vcgmm", "coreset", {"n_samples": "many"}, tensors)
-    with pytest.raises(ValueError, match="is not what vcgmm wrote .n_samples: 'many' is no int"):
+    with pytest.raises(ValueError, match=r"is not what vcgmm wrote .n_samples: 'many' is no int"):
         load_coreset(tmp_path / "core.vcgmm")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 from ..algorithm.stream import Stream
@@ -27,7 +28,7 @@ def decode_stream(values: Mapping[str, Any], n_points: int) -> Stream:
     levels, lengths = (
         tuple(int(decode_number(value, int)) for value in values[name]) for name in ("levels", "lengths")
     )
-    falling = all(a > b for a, b in zip(levels, levels[1:], strict=False))
+    falling = all(a > b for a, b in pairwise(levels))
     if len(levels) != len(lengths) or sum(lengths) != n_points or not falling:
         raise ValueError(f"levels {levels} of lengths {lengths} are no stream of {n_points} points")
     if min((0, *levels, *numbers.values())) < 0 or min(lengths) < 1:
