@@ -2,9 +2,9 @@
 
 Of the stream a few coresets are kept (`algorithm.stream`).  A block is added to the model by one incremental EM
 step, at a cost that grows with the block alone (`algorithm.online`).  Whenever the scatter of all rows has grown
-by `GROWTH` since EM last ran, be it by many rows or by a few unlike all before, EM runs on all that is kept: from the
-present means, and from new seeds, and the better bound is kept.  So EM runs a number of times that grows with the
-logarithm of the stream.
+by `GROWTH` since EM last ran, be it by many rows or by a few unlike all before, EM runs on all that is kept: from
+the present means, and from new seeds, and the better bound is kept.  So EM runs a number of times that grows with
+the logarithm of the stream.
 """
 
 from __future__ import annotations
