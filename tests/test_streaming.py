@@ -177,7 +177,10 @@ def test_before_there_are_enough_rows_there_is_no_model() -> None:
     for n in range(3):
         model.partial_fit(X[10 * n : 10 * n + 10])
         assert not hasattr(model, "means_")
-        with pytest.raises(NotFittedError):
+        message = (
+            f"has seen {10 * n + 10} rows, and fewer than n_components=40 different ones: give partial_fit more"
+        )
+        with pytest.raises(NotFittedError, match=message):
             model.predict(X)
         with pytest.raises(NotFittedError):
             model.save("nowhere.vcgmm")

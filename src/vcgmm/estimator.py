@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, DensityMixin
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -497,6 +497,15 @@ class VCGMM(DensityMixin, BaseEstimator):
                 stacklevel=stacklevel,
             )
 
+    def _check_fitted(self) -> None:
+        """Refuse to be used before there is a model."""
+        if not hasattr(self, "means_") and hasattr(self, "_stream"):
+            raise NotFittedError(
+                f"This VCGMM has seen {self.coreset_.n_samples} rows, and fewer than n_components="
+                f"{self.n_components} different ones: give partial_fit more rows, or ask for fewer components."
+            )
+        check_is_fitted(self)
+
     def __sklearn_is_fitted__(self) -> bool:
         """A stream of too few rows has attributes, but no model yet."""
         return hasattr(self, "means_")
@@ -630,7 +639,7 @@ class VCGMM(DensityMixin, BaseEstimator):
         X : (n_samples, D) float64
         labels : (n_samples,) int32, the component of each
         """
-        check_is_fitted(self)
+        self._check_fitted()
         n_samples = check_integer("n_samples", n_samples, 1)
         rng = check_random_state(self.random_state)
         labels = rng.randint(len(self.means_), size=n_samples).astype(np.int32)
@@ -669,7 +678,7 @@ class VCGMM(DensityMixin, BaseEstimator):
         ValueError
             With coreset=True, for a model that was loaded without one.
         """
-        check_is_fitted(self)
+        self._check_fitted()
         save_model(self, path, coreset=check_flag("coreset", coreset))
 
     @classmethod
@@ -798,7 +807,7 @@ class VCGMM(DensityMixin, BaseEstimator):
         Its `lower_bound_` is a mean over the data's weight, as theirs is. Mind its memory: it makes arrays of rows
         times components.
         """
-        check_is_fitted(self)
+        self._check_fitted()
         return gaussian_mixture(self)
 
     def to_faiss(self, kind: str = "flat") -> Any:
@@ -814,7 +823,7 @@ class VCGMM(DensityMixin, BaseEstimator):
         -------
         faiss.IndexFlatL2 or faiss.IndexIVFFlat
         """
-        check_is_fitted(self)
+        self._check_fitted()
         return faiss_index(self.means_, kind)
 
     def _n_parameters(self) -> int:
@@ -822,7 +831,7 @@ class VCGMM(DensityMixin, BaseEstimator):
         return int(self.means_.size) + 1
 
     def _check_predict(self, X: Any) -> ArrayRows:
-        check_is_fitted(self)
+        self._check_fitted()
         return check_rows(self, X, reset=False)
 
     @contextmanager
