@@ -161,6 +161,8 @@ def test_blocks_may_be_of_other_types() -> None:
     model = VCGMM(5, random_state=0).partial_fit(X.astype(np.int16)).partial_fit(X.astype(np.float64) + 0.25)
     assert model.coreset_.points.dtype == np.float64
     assert len(model.coreset_) == 1200
+    model.partial_fit(X.astype(np.int16)[::-1])
+    assert model._frame.dtype == np.float64
 
 
 def test_without_a_coreset_size_every_row_is_kept() -> None:

@@ -169,7 +169,7 @@ class VCGMM(DensityMixin, BaseEstimator):
     converged_ : bool
     coreset_ : Coreset
         The weighted sample that EM ran on: `points`, `weights`, `indices`.  Where all points are used, `points` is
-        X itself.
+        X itself.  After `partial_fit` all that is kept of the stream.
     neighbors_ : (C, G) int32
         Near clusters of each cluster, itself first.
     labels_ : (N,) int32

@@ -25,7 +25,7 @@ from .coreset import Coreset, unpack
 from .data import ArrayRows
 from .parallel import Workers
 from .progress import Callback, History, Progress, check_callbacks, make_progress
-from .validation import check_finite, check_rows, check_threads, check_verbosity, check_weights
+from .validation import check_finite, check_float_type, check_rows, check_threads, check_verbosity, check_weights
 
 #: Share by which the scatter of all rows grows before EM runs again.
 GROWTH = 0.5
@@ -67,7 +67,8 @@ def absorb_rows(model: Any, X: Any, sample_weight: Any) -> Result | None:
         elif count_distinct(kept[0], settings.n_components) >= settings.n_components:
             progress.finish()
             history = History()
-            steps = replace(settings, coreset_size=None, refine=0, seed=stream.seed)
+            dtype = check_float_type(model.dtype, kept[0].dtype)
+            steps = replace(settings, coreset_size=None, refine=0, seed=stream.seed, dtype=dtype)
             result = _run(kept, steps, _present(model, steps), (*callbacks, history), progress, workers)
             model._take_over(result, history, stream.n_rows, rows.dtype)
             stream = replace(stream, scatter=_model_of(model).scatter)

@@ -37,16 +37,18 @@ class Levels:
     Parameters
     ----------
     means : (C, D) float32 or float64
+    n_points : int
+        How many points will be looked up: for fewer than there are means, levels cost more than they save.
     rng : numpy Generator
     workers : Workers
     """
 
-    def __init__(self, means: np.ndarray, rng: np.random.Generator, workers: Workers) -> None:
+    def __init__(self, means: np.ndarray, n_points: int, rng: np.random.Generator, workers: Workers) -> None:
         self.workers = workers
         self.n_evaluations = 0
         self._below: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []  # parents, their lists, centres
         centres = np.ascontiguousarray(means)
-        while len(centres) > TOP:
+        while len(centres) > TOP and n_points > len(means):
             parents = self._group(centres, math.ceil(len(centres) / GROUP_SIZE), rng)
             lists = k_nearest(parents, centres, min(LISTED, len(centres)), workers)
             self.n_evaluations += len(parents) * len(centres)

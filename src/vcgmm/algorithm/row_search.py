@@ -148,7 +148,7 @@ class RowSearch:
     def _pass(self, means: np.ndarray, variance: float) -> Statistics:
         n_evaluations = self._neighbourhoods.update(means)
         if self._levels is None:
-            self._levels = Levels(means, self._rng, self.workers)
+            self._levels = Levels(means, self.rows.n_samples, self._rng, self.workers)
             # One look at clusters from random groups is not enough to know the nearest of each.
             n_evaluations += self._levels.n_evaluations + self._neighbourhoods.update(means)
         precision = -1.0 if math.isnan(variance) else 0.5 / variance
