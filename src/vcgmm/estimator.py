@@ -137,7 +137,7 @@ class VCGMM(DensityMixin, BaseEstimator):
     checkpoint : path-like or None, default=None
         A file to which a fit writes where it is, from its first iteration to its last, for `VCGMM.resume`; a
         checkpoint of before is replaced.  It holds the coreset, which is a sample of the data, and stays when the
-        fit has ended: remove it when you have saved the model.
+        fit has ended: remove it when you have saved the model.  Passes of `refine` are not in it.
     checkpoint_every : float, default=60.0
         Seconds between two checkpoints; 0: one after every iteration.  Longer where writing one takes long: it
         takes no more than a tenth of the time.
