@@ -165,6 +165,14 @@ def test_blocks_may_be_of_other_types() -> None:
     assert model._frame.dtype == np.float64
 
 
+@pytest.mark.parametrize("parameters", [{"search": "pointwise"}, {"dtype": "float64"}, {"init": "afkmc2"}])
+def test_other_ways_to_fit_follow_a_stream_too(parameters: dict[str, Any]) -> None:
+    X = mixture(3000)
+    model = stream(X, 250, **parameters)
+    everything = VCGMM(40, random_state=0, **parameters).fit(X).quantization_error(X)
+    assert model.quantization_error(X) < 1.1 * everything
+
+
 def test_without_a_coreset_size_every_row_is_kept() -> None:
     X = mixture(3000)
     np.testing.assert_array_equal(stream(X, coreset_size=None, n_components=5).coreset_.points, X)
