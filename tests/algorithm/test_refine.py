@@ -10,7 +10,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from vcgmm import VCGMM, Iteration
-from vcgmm.algorithm import levels, reference, row_search
+from vcgmm.algorithm import reference, routing, row_search
 from vcgmm.algorithm.row_search import RowSearch
 from vcgmm.data import ArrayRows
 from vcgmm.parallel import Workers
@@ -125,14 +125,15 @@ def test_costs_are_told() -> None:
 
 
 def test_what_a_row_costs_does_not_grow_with_the_number_of_clusters(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(levels, "TOP", 16)
-    monkeypatch.setattr(levels, "LISTED", 16)
-    X = blobs(6000, 2)
+    monkeypatch.setattr(row_search, "ALL_COMPARED", 16)
+    for name in ("MOST_LANDMARKS", "FROM_LANDMARK", "FROM_CLUSTER"):
+        monkeypatch.setattr(routing, name, 16)
+    X = blobs(60_000, 2)
     start = {"refine": 3, "n_candidates": 12, "max_iter": 1, "truncation": 2}
     few, many = (fit(X, k, init=X[:k], **start) for k in (64, 512))
     per_row = [model.n_distance_evaluations_["refine"] / len(X) for model in (few, many)]
-    linking = 3 * 512**2 + 3 * 3 * 512 * 128  # clusters among themselves, whatever the number of rows
-    assert per_row[1] < per_row[0] + 2 * 16 + linking / len(X)
+    linking = (3 + 1 + routing.N_LINKS) * 512**2  # clusters among themselves, whatever the number of rows
+    assert per_row[1] < per_row[0] + routing.MOST_STEPS * 16 + linking / len(X) < per_row[0] + 400
 
 
 # ----------------------------------------------------------------------------------- what it does not depend on
@@ -141,7 +142,7 @@ def test_what_a_row_costs_does_not_grow_with_the_number_of_clusters(monkeypatch:
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_the_number_of_threads_does_not_matter(monkeypatch: pytest.MonkeyPatch, dtype: type) -> None:
     monkeypatch.setattr(row_search, "CHUNK_VALUES", 4 * 1000)
-    monkeypatch.setattr(levels, "TOP", 20)
+    monkeypatch.setattr(row_search, "ALL_COMPARED", 20)
     X = blobs(300_000, 4).astype(dtype)  # several blocks, so several chunks
     models = [fit(X, 60, refine=2, n_threads=n) for n in (1, 2, 5)]
     for other in models[1:]:

@@ -57,6 +57,24 @@ def test_labels_on_standard_output(runner: CliRunner, folder: Path, rows: np.nda
     run(runner, "predict", "model.vcgmm", "rows.npy", "-o", "-", "--json", code=2)
 
 
+def test_approximate_labels(
+    runner: CliRunner, folder: Path, fitted: VCGMM, rows: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+    exact = VCGMM.predict
+
+    def predict(self: VCGMM, X: Any, method: str = "exact", **kwargs: Any) -> Any:
+        asked.append(method)
+        return exact(self, X, method, **kwargs)
+
+    monkeypatch.setattr(VCGMM, "predict", predict)
+    run(runner, "predict", "model.vcgmm", "rows.npy", "-o", "near.npy", "--approximate")
+    run(runner, "predict", "model.vcgmm", "rows.npy", "-o", "exact.npy")
+    assert asked == ["approximate", "exact"]
+    np.testing.assert_array_equal(np.load("near.npy"), fitted.predict(rows))  # few clusters are all compared
+    run(runner, "predict", "model.vcgmm", "rows.npy", "-o", "p.npz", "--proba", "--approximate", code=2)
+
+
 def test_posteriors(runner: CliRunner, folder: Path, rows: np.ndarray, fitted: VCGMM) -> None:
     result = run(runner, "predict", "model.vcgmm", "rows.npy", "-o", "p.npz", "--proba", "--json")
     assert json.loads(result.stdout)["entries_per_row"] == 5

@@ -16,13 +16,17 @@ from ..parallel import Workers
 from .cells import Neighbourhoods, cut_into_tasks, sort_by_cluster
 from .estep import magic_numbers, scatter_of
 from .frame import Frame
-from .levels import Levels
 from .mstep import Statistics, initial_variance
+from .nearest import nearest
 from .random import generator
+from .routing import Routing
 from .settings import Settings
 
 #: What its random numbers are for, beside the purposes of `attempts`.
 ROW_SEARCH = 16
+
+#: Up to so many clusters, all of them are compared with a row of which nothing is known.
+ALL_COMPARED = 2048
 
 #: Rows of a chunk for each cluster: with few, a cluster's candidates are made ready for hardly any row …
 ROWS_PER_CLUSTER = 64
@@ -68,9 +72,8 @@ class Sums:
 class RowSearch:
     """E-steps over rows that are read anew in each of them.
 
-    In the first pass a near cluster of every row is found by `Levels` (whatever else finds one could take its
-    place), later it is the nearest of the pass before.  From there rows search as in the blocked search: the
-    candidates that the rows of a cluster share.
+    In the first pass a near cluster of every row is found by `Routing`, later it is the nearest of the pass
+    before.  From there rows search as in the blocked search: the candidates that the rows of a cluster share.
 
     Parameters
     ----------
@@ -119,7 +122,8 @@ class RowSearch:
             int(self._rng.integers(1 << 62)),
             workers,
         )
-        self._levels: Levels | None = None
+        self._means: np.ndarray | None = None
+        self._routing: Routing | None = None
         self._labels: np.ndarray | None = None
 
     @property
@@ -153,10 +157,8 @@ class RowSearch:
 
     def _pass(self, means: np.ndarray, variance: float) -> Statistics:
         n_evaluations = self._neighbourhoods.update(means)
-        if self._levels is None:
-            self._levels = Levels(means, self.rows.n_samples, self._rng, self.workers)
-            # One look at clusters from random groups is not enough to know the nearest of each.
-            n_evaluations += self._levels.n_evaluations + self._neighbourhoods.update(means)
+        if self._means is None:
+            n_evaluations += self._prepare(means)
         precision = -1.0 if math.isnan(variance) else 0.5 / variance
         remembered = self._labels
         if remembered is None and self.rows.n_samples <= REMEMBERED:
@@ -183,6 +185,16 @@ class RowSearch:
             total_weight=self.total_weight,
             n_evaluations=n_evaluations + int(facts[4]),
         )
+
+    def _prepare(self, means: np.ndarray) -> int:
+        """Make ready for rows of which nothing is known; returns the number of distances computed."""
+        self._means = means
+        # One look at clusters from random groups is not enough to know the nearest of each.
+        n_evaluations = self._neighbourhoods.update(means)
+        if len(means) > ALL_COMPARED and self.rows.n_samples > len(means):
+            self._routing = Routing(means, means.dtype, self.neighbors, self.workers)
+            n_evaluations += self._routing.n_evaluations
+        return n_evaluations
 
     def _chunks(self) -> Iterator[Chunk]:
         """All rows in their order; where chunks begin depends on the shapes alone."""
@@ -222,9 +234,12 @@ class RowSearch:
         """A near cluster of every row of a chunk, (n,) int32, and the number of distances computed."""
         if self._labels is not None:
             return self._labels[chunk.first : chunk.first + len(chunk.points)], 0
-        if self._levels is None:
+        if self._routing is not None:
+            return self._routing.labels_of(chunk.points, self.workers)
+        if self._means is None:
             raise RuntimeError("rows are searched before the means are known.")
-        return self._levels.near(chunk.points)
+        labels, _ = nearest(chunk.points, self._means, self.workers)
+        return labels, len(labels) * self.n_clusters
 
     def _search(
         self, chunk: Chunk, labels: np.ndarray, means: np.ndarray, precision: float, sums: Sums
