@@ -71,11 +71,11 @@ def add_moments(
     masses[cluster] += (mass + mass_magic) - mass_magic
     n_features, width = totals.shape[1], centres.shape[2]
     for p in range(centres.shape[0]):
-        first = p * width
-        for k in range(min(width, n_features - first)):
-            d = first + k
-            value = np.float64(sums[slot, d]) - mass * np.float64(centres[p, slot, k])
-            totals[cluster, d] += (value + magic[row, d]) - magic[row, d]
+        first = np.uint64(p) * np.uint64(width)
+        for k in range(min(width, n_features - p * width)):
+            feature = first + np.uint64(k)  # unsigned: see `panels.local_panels`
+            value = np.float64(sums[slot, feature]) - mass * np.float64(centres[p, slot, k])
+            totals[cluster, feature] += (value + magic[row, feature]) - magic[row, feature]
     for d in range(n_features):
         sums[slot, d] = 0
 

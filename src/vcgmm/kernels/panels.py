@@ -48,9 +48,12 @@ def local_panels(
         row = rows[i]
         total = squares.dtype.type(0)
         for p in range(panels.shape[0]):
-            first = p * width
-            for k in range(min(width, n_features - first)):
-                value = source[row, first + k] - origin[first + k]
+            first = np.uint64(p) * np.uint64(width)
+            for k in range(min(width, n_features - p * width)):
+                d = first + np.uint64(
+                    k
+                )  # unsigned: an index that might be negative would keep LLVM from vectorising
+                value = source[row, d] - origin[d]
                 panels[p, i, k] = value
                 total += value * value
         squares[i] = total
@@ -81,10 +84,11 @@ def multiply_panels(
     """
     width = panels.shape[2]
     for p in range(panels.shape[0]):
-        first = p * width
+        first = np.uint64(p) * np.uint64(width)
         for k in range(width):
+            d = first + np.uint64(k)
             for j in range(n):
-                columns[k, j] = rows[j, first + k]
+                columns[k, j] = rows[j, d]
             for j in range(n, columns.shape[1]):
                 columns[k, j] = 0
         if p == 0:
