@@ -6,6 +6,9 @@ import numpy as np
 
 from .jit import kernel, strict_kernel
 
+#: Rows that are read side by side: totals are then fetched and stored, and loops begun, once for all of them.
+SIDE_BY_SIDE = 4
+
 
 @kernel
 def weighted_sum(
@@ -15,23 +18,57 @@ def weighted_sum(
 ) -> None:
     """total[d] += sum_n w_n y_nd in float64; `weights` may be empty, for all ones."""
     unweighted = weights.shape[0] == 0
-    for n in range(rows.shape[0]):
+    whole = rows.shape[0] - rows.shape[0] % SIDE_BY_SIDE
+    for n in range(0, whole, SIDE_BY_SIDE):
+        w0, w1, w2, w3 = 1.0, 1.0, 1.0, 1.0
+        if not unweighted:
+            w0, w1, w2, w3 = weights[n], weights[n + 1], weights[n + 2], weights[n + 3]
+        for d in range(rows.shape[1]):
+            total[d] += (w0 * np.float64(rows[n, d]) + w1 * np.float64(rows[n + 1, d])) + (
+                w2 * np.float64(rows[n + 2, d]) + w3 * np.float64(rows[n + 3, d])
+            )
+    for n in range(whole, rows.shape[0]):
         weight = 1.0 if unweighted else weights[n]
         for d in range(rows.shape[1]):
             total[d] += weight * np.float64(rows[n, d])
 
 
 @kernel
-def scatter(rows: np.ndarray, weights: np.ndarray, centre: np.ndarray) -> float:
-    """sum_n w_n ||y_n - centre||^2 in float64; `weights` may be empty, for all ones."""
-    unweighted = weights.shape[0] == 0
-    total = 0.0
-    for n in range(rows.shape[0]):
-        deviation = 0.0
+def squared_deviations(
+    rows: np.ndarray,
+    centre: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """out[n] = ||y_n - centre||^2 in float64."""
+    whole = rows.shape[0] - rows.shape[0] % SIDE_BY_SIDE
+    for n in range(0, whole, SIDE_BY_SIDE):
+        total0, total1, total2, total3 = 0.0, 0.0, 0.0, 0.0
+        for d in range(rows.shape[1]):
+            difference0 = np.float64(rows[n, d]) - centre[d]
+            difference1 = np.float64(rows[n + 1, d]) - centre[d]
+            difference2 = np.float64(rows[n + 2, d]) - centre[d]
+            difference3 = np.float64(rows[n + 3, d]) - centre[d]
+            total0 += difference0 * difference0
+            total1 += difference1 * difference1
+            total2 += difference2 * difference2
+            total3 += difference3 * difference3
+        out[n], out[n + 1], out[n + 2], out[n + 3] = total0, total1, total2, total3
+    for n in range(whole, rows.shape[0]):
+        total = 0.0
         for d in range(rows.shape[1]):
             difference = np.float64(rows[n, d]) - centre[d]
-            deviation += difference * difference
-        total += deviation if unweighted else weights[n] * deviation
+            total += difference * difference
+        out[n] = total
+
+
+@kernel
+def scatter(rows: np.ndarray, weights: np.ndarray, centre: np.ndarray) -> float:
+    """sum_n w_n ||y_n - centre||^2 in float64; `weights` may be empty, for all ones."""
+    deviations = np.empty(rows.shape[0])
+    squared_deviations(rows, centre, deviations)
+    total = 0.0
+    for n in range(rows.shape[0]):
+        total += deviations[n] if weights.shape[0] == 0 else weights[n] * deviations[n]
     return total
 
 
@@ -82,21 +119,6 @@ def absolute_sum(first: int, last: int, points: np.ndarray, weights: np.ndarray,
     for n in range(first, last):
         for d in range(points.shape[1]):
             total[d] += weights[n] * np.float64(abs(points[n, d]))
-
-
-@kernel
-def squared_deviations(
-    rows: np.ndarray,
-    centre: np.ndarray,
-    out: np.ndarray,
-) -> None:
-    """out[n] = ||y_n - centre||^2 in float64."""
-    for n in range(rows.shape[0]):
-        total = 0.0
-        for d in range(rows.shape[1]):
-            difference = np.float64(rows[n, d]) - centre[d]
-            total += difference * difference
-        out[n] = total
 
 
 @kernel
