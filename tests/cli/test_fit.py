@@ -112,6 +112,7 @@ OPTIONS: dict[str, tuple[list[str], Any]] = {
     "max_iter": (["--max-iter", "11"], 11),
     "relaxation": (["--relaxation", "1.5"], 1.5),
     "n_init": (["--n-init", "2"], 2),
+    "refine": (["--refine", "2"], 2),
     "reg_covar": (["--reg-covar", "0.001"], 0.001),
     "compute_labels": (["--compute-labels"], True),
     "random_state": (["--seed", "3"], 3),

@@ -157,6 +157,13 @@ def _tasks(client: Client) -> set[str]:
     return client.run_on_scheduler(lambda dask_scheduler: {str(key) for key in dask_scheduler.tasks})
 
 
+def test_what_is_not_offered_is_refused(client: Client, lazy: da.Array) -> None:
+    with pytest.raises(ValueError, match="refine=2 is not offered for Dask"):
+        DaskVCGMM(4, client=client, refine=2).fit(lazy)
+    with pytest.raises(NotImplementedError, match="no partial_fit"):
+        DaskVCGMM(4, client=client).partial_fit(lazy)
+
+
 def test_the_current_client_is_the_default(client: Client, lazy: da.Array) -> None:
     with client.as_current():
         model = DaskVCGMM(6, random_state=0, em="distributed").fit(lazy)

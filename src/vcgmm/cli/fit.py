@@ -200,6 +200,10 @@ def run(
             rich_help_panel=STOP,
         ),
     ] = DEFAULTS["relaxation"],
+    refine: Annotated[
+        int,
+        typer.Option(min=0, help="Passes over all rows after EM on the coreset.", rich_help_panel=STOP),
+    ] = DEFAULTS["refine"],
     checkpoint: Annotated[
         Path | None,
         typer.Option(
@@ -276,8 +280,6 @@ def run(
             raise typer.BadParameter("give the number of clusters.", param_hint="--n-components, -k")
         n_components = len(model.means_)
     rows = read_weighted_rows(data, weights, verbose=verbose)
-    if rows.is_coreset and size == "auto":
-        size = None  # it has been drawn already
     stop = GentleStop(quiet, checkpoint)
     model.set_params(
         n_components=n_components,
@@ -295,6 +297,7 @@ def run(
         max_iter=max_iter,
         relaxation=relaxation,
         n_init=n_init,
+        refine=refine,
         reg_covar=reg_covar,
         warm_start=warm_start is not None,
         compute_labels=compute_labels,
@@ -308,7 +311,10 @@ def run(
     )
     begun = perf_counter()
     with ended_early(checkpoint), stop:
-        model.fit(rows.array, sample_weight=rows.weights)
+        if rows.coreset is None:
+            model.fit(rows.array, sample_weight=rows.weights)
+        else:
+            model.fit(rows.coreset)
     _finish(model, rows.array, output, checkpoint, save_coreset, perf_counter() - begun, stop, as_json, quiet)
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import inspect
 import os
 from dataclasses import replace
-from typing import Any, Self, cast
+from typing import Any, NoReturn, Self, cast
 
 from distributed import Client, default_client
 from sklearn.base import clone
 
+from ..coreset import coreset_of
 from ..data import Rows
 from ..estimator import VCGMM
 from ..parallel import Workers
@@ -38,8 +39,8 @@ class DaskVCGMM(DaskPredictions):
     Parameters
     ----------
     n_components : int, default=8
-        And all other parameters of `VCGMM`.  `n_threads` are those of the client, and with em="distributed" of
-        every worker too, where None means as many as the worker has.
+        And all other parameters of `VCGMM`, but `refine`.  `n_threads` are those of the client, and with
+        em="distributed" of every worker too, where None means as many as the worker has.
     client : distributed.Client or None, default=None
         None: the current one.
     em : {"gathered", "distributed"}, default="gathered"
@@ -119,11 +120,12 @@ class DaskVCGMM(DaskPredictions):
         collection = make_collection(client, array, weights, facts)
         rows = cast("Rows", collection.partitions)  # as much of it as is asked for here
         settings = self._settings(rows)
+        self._check_enough(rows)
         check_verbosity(self.verbose)
         check_flag("warm_start", self.warm_start)
         check_flag("compute_labels", self.compute_labels)
         history = History()
-        keep = self.unfitted()._checkpointing(rows, history)
+        keep = self.unfitted()._checkpointing(rows, history, None)
         threads, size = check_threads(self.n_threads), self._check_seeding_size()
         with (
             client.as_current(),
@@ -133,14 +135,27 @@ class DaskVCGMM(DaskPredictions):
             told: tuple[Callback, ...] = (*callbacks, history)
             result = run(collection, settings, distributed, size, threads, told, progress, workers, keep)
             self._take_over(result, history, rows.n_samples, rows.dtype)
+            self.coreset_ = coreset_of(result.coreset, rows.n_samples, None)
         if self.compute_labels:
             self.labels_ = self.predict(X)
             self.inertia_ = self._error(array, weights)
         self._warn_of_the_end(result, stacklevel=4)
 
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> NoReturn:
+        """Not offered: partitions are blocks already."""
+        raise NotImplementedError(
+            "DaskVCGMM has no partial_fit: fit reads a collection partition by partition. For a stream of blocks "
+            "use VCGMM.partial_fit."
+        )
+
     def _check_own(self) -> bool:
         """Check the parameters that VCGMM does not have; whether EM is distributed."""
         distributed = check_choice("em", self.em, EMS) == "distributed"
+        if check_integer("refine", self.refine, 0):
+            raise ValueError(
+                f"refine={self.refine} is not offered for Dask collections. Use refine=0 and a larger "
+                f"coreset_size, or coreset_size=None with em='distributed': EM then runs on all rows."
+            )
         if distributed and self.search == "pointwise":
             raise ValueError(
                 "search='pointwise' is not offered with em='distributed': its neighbours depend on the points of "
