@@ -7,6 +7,9 @@ import pytest
 
 from vcgmm.kernels.moments import (
     absolute_sum,
+    block_deviations,
+    block_moments,
+    block_running_sums,
     change_coordinates,
     merge_moments,
     scatter,
@@ -94,3 +97,33 @@ def test_coordinates_are_rounded_once(rows: np.ndarray, dtype: type) -> None:
     out = np.empty((50, 3), dtype)
     change_coordinates(rows, origin, 4.0, out)
     np.testing.assert_array_equal(out, ((rows.astype(np.float64) - origin) * 4.0).astype(dtype))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_blocks_are_summed_as_they_would_be_alone(weighted: bool) -> None:
+    rng = np.random.default_rng(4)
+    rows, step = rng.normal(size=(23, 3)).astype(np.float32), 6
+    weights = rng.random(23) if weighted else np.empty(0)
+    if weighted:
+        weights[12:18] = 0
+    starts = range(0, 23, step)
+    masses = np.array([weights[i : i + step].sum() if weighted else min(step, 23 - i) for i in starts], float)
+    sums, scatters = np.full((4, 3), np.nan), np.full(4, np.nan)
+    block_moments(rows, step, weights, masses, sums, scatters)
+    for k, i in enumerate(starts):
+        total = np.zeros(3)
+        weighted_sum(rows[i : i + step], weights[i : i + step], total)
+        np.testing.assert_array_equal(sums[k], total)
+        expected = scatter(rows[i : i + step], weights[i : i + step], total / masses[k]) if masses[k] else 0.0
+        assert scatters[k] == expected
+    out, alone = np.empty(23), np.empty(23)
+    block_deviations(rows, step, np.ones(3), out)
+    for i in starts:
+        squared_deviations(rows[i : i + step], np.ones(3), alone[i : i + step])
+    np.testing.assert_array_equal(out, alone)
+
+
+def test_running_sums_begin_anew_in_every_block() -> None:
+    values, out = np.random.default_rng(5).random(11), np.empty(11)
+    block_running_sums(values, 4, out)
+    np.testing.assert_array_equal(out, np.concatenate([np.cumsum(part) for part in np.split(values, [4, 8])]))

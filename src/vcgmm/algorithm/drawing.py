@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..data import Part, Rows
-from ..kernels.moments import squared_deviations
+from ..kernels.moments import block_deviations, block_running_sums
 from ..parallel import Workers
 from .frame import Moments
 
@@ -149,14 +149,12 @@ def draw(
     """
 
     def prepare(part: Part) -> tuple[np.ndarray, np.ndarray]:
-        mass = part.weights(weights)
-        probabilities, running = np.empty(len(part)), np.empty(len(part))
-        for first, last in part.bounds():
-            deviations = np.empty(last - first)
-            squared_deviations(part.block(first, last), moments.mean, deviations)
-            own = None if mass is None else mass[first:last]
-            probabilities[first:last] = sampling_probabilities(moments, deviations, own, spread)
-            np.cumsum(probabilities[first:last], out=running[first:last])
+        step = rows.rows_per_block
+        deviations, running = np.empty(len(part)), np.empty(len(part))
+        for first, last in part.runs():
+            block_deviations(part.block(first, last), step, moments.mean, deviations[first:last])
+        probabilities = sampling_probabilities(moments, deviations, part.weights(weights), spread)
+        block_running_sums(probabilities, step, running)
         return probabilities, running
 
     walk = Walk(numbers)
@@ -166,9 +164,9 @@ def draw(
         for part, (probabilities, running) in parts:
             places = np.concatenate([first + walk.meet(running[first:last]) for first, last in part.bounds()])
             basket.add(part, places, probabilities, part.weights(weights))
-            usable = np.flatnonzero(probabilities)
-            if len(usable):
-                place, mass = int(usable[-1]), part.weights(weights)
+            usable = probabilities[-1:] if probabilities[-1] > 0 else probabilities  # mostly the last one is
+            if usable.any():
+                place, mass = len(part) - 1 - int(np.argmax(usable[::-1] > 0)), part.weights(weights)
                 last_row, last_probability = part.first + place, float(probabilities[place])
                 last_mass = 1.0 if mass is None else float(mass[place])
             advance(len(part))

@@ -18,7 +18,7 @@ import numpy as np
 
 from ..data import Part, Rows
 from ..data.rows import exact_float
-from ..kernels.moments import change_coordinates, merge_moments, scatter, weighted_sum
+from ..kernels.moments import block_moments, change_coordinates, merge_moments
 from ..parallel import Workers
 
 #: Below this, squares of float64 lose their digits.
@@ -110,18 +110,19 @@ class PartMoments:
 
 def part_moments(part: Part, weights: np.ndarray | None) -> PartMoments:
     """Sums over each block of a part with weights (n,) or None; refuses rows that are not finite."""
-    bounds = list(part.bounds())
-    sums = np.zeros((len(bounds), part.rows.shape[1]))
-    masses, scatters = np.zeros(len(bounds)), np.zeros(len(bounds))
-    for i, (first, last) in enumerate(bounds):
-        block = part.block(first, last)
+    bounds, step = list(part.bounds()), part.owner.rows_per_block
+    sums, scatters = np.empty((len(bounds), part.rows.shape[1])), np.empty(len(bounds))
+    if weights is None:
+        masses = np.array([float(last - first) for first, last in bounds])
+    else:
+        masses = np.array([weights[first:last].sum() for first, last in bounds])
+    for first, last in part.runs():
+        blocks = slice(first // step, -(-last // step))
         mass = np.empty(0) if weights is None else weights[first:last]
-        weighted_sum(block, mass, sums[i])
-        if not np.isfinite(sums[i]).all():
+        block_moments(part.block(first, last), step, mass, masses[blocks], sums[blocks], scatters[blocks])
+    if not np.isfinite(sums).all():
+        for first, last in bounds:
             part.refuse_nonfinite(first, last)
-        masses[i] = last - first if weights is None else mass.sum()
-        if masses[i] > 0.0:
-            scatters[i] = scatter(block, mass, sums[i] / masses[i])
     return PartMoments(sums, masses, scatters, len(part) if weights is None else int(np.count_nonzero(weights)))
 
 

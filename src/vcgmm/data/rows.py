@@ -113,6 +113,13 @@ class Part:
         """Rows of a block as contiguous floats that hold their values exactly."""
         return np.ascontiguousarray(self.rows[first:last], dtype=exact_float(self.rows.dtype))
 
+    def runs(self) -> Iterator[tuple[int, int]]:
+        """Like `bounds`, but in one run where nothing has to be converted."""
+        if self.rows.dtype == exact_float(self.rows.dtype) and self.rows.flags.c_contiguous:
+            yield 0, len(self.rows)
+        else:
+            yield from self.bounds()
+
     def weights(self, given: np.ndarray | None) -> np.ndarray | None:
         """Weights of these rows: from those that are given for all rows, else their own; None: all 1."""
         return self.own_weights if given is None else given[self.first : self.first + len(self.rows)]

@@ -72,6 +72,53 @@ def scatter(rows: np.ndarray, weights: np.ndarray, centre: np.ndarray) -> float:
     return total
 
 
+@kernel
+def block_moments(
+    rows: np.ndarray,
+    step: int,
+    weights: np.ndarray,
+    masses: np.ndarray,
+    sums: np.ndarray,
+    scatters: np.ndarray,
+) -> None:
+    """Sum of every block of rows, and its scatter about its own mean.
+
+    Parameters
+    ----------
+    rows : (n, D) float, IN
+    step : int, IN, rows in a block
+    weights : (n,) float64, IN, or empty, for all ones
+    masses : (k,) float64, IN, sum of the weights in each block
+    sums : (k, D) float64, OUT
+    scatters : (k,) float64, OUT, 0 for blocks without weight
+    """
+    sums[:] = 0.0
+    scatters[:] = 0.0
+    for i in range(masses.shape[0]):
+        block = rows[i * step : (i + 1) * step]
+        mass = weights[i * step : (i + 1) * step]
+        weighted_sum(block, mass, sums[i])
+        if masses[i] > 0.0:
+            scatters[i] = scatter(block, mass, sums[i] / masses[i])
+
+
+@kernel
+def block_deviations(rows: np.ndarray, step: int, centre: np.ndarray, out: np.ndarray) -> None:
+    """`squared_deviations`, block by block of `step` rows: the same bits however many blocks there are."""
+    for first in range(0, rows.shape[0], step):
+        squared_deviations(rows[first : first + step], centre, out[first : first + step])
+
+
+@strict_kernel
+def block_running_sums(values: np.ndarray, step: int, out: np.ndarray) -> None:
+    """out[i] = sum of values from the beginning of its block of `step` values on."""
+    for first in range(0, values.shape[0], step):
+        total = 0.0
+        for i in range(first, min(first + step, values.shape[0])):
+            total += values[i]
+            out[i] = total
+
+
 @strict_kernel
 def merge_moments(
     sums: np.ndarray,
