@@ -111,16 +111,23 @@ def test_blocks_are_summed_as_they_would_be_alone(weighted: bool) -> None:
     sums, scatters = np.full((4, 3), np.nan), np.full(4, np.nan)
     block_moments(rows, step, weights, masses, sums, scatters)
     for k, i in enumerate(starts):
-        total = np.zeros(3)
-        weighted_sum(rows[i : i + step], weights[i : i + step], total)
-        np.testing.assert_array_equal(sums[k], total)
-        expected = scatter(rows[i : i + step], weights[i : i + step], total / masses[k]) if masses[k] else 0.0
-        assert scatters[k] == expected
+        block, mass = rows[i : i + step], weights[i : i + step]
+        total, spread = np.empty((1, 3)), np.empty(1)
+        block_moments(block, step, mass, masses[k : k + 1], total, spread)
+        np.testing.assert_array_equal(sums[k], total[0])
+        assert scatters[k] == spread[0]
+        expected = np.zeros(3)
+        weighted_sum(block, mass, expected)
+        np.testing.assert_allclose(total[0], expected, rtol=1e-12, atol=1e-12)
+        about = scatter(block, mass, expected / masses[k]) if masses[k] else 0.0
+        assert spread[0] == pytest.approx(about, rel=1e-12)
     out, alone = np.empty(23), np.empty(23)
     block_deviations(rows, step, np.ones(3), out)
     for i in starts:
-        squared_deviations(rows[i : i + step], np.ones(3), alone[i : i + step])
+        block_deviations(rows[i : i + step], step, np.ones(3), alone[i : i + step])
     np.testing.assert_array_equal(out, alone)
+    squared_deviations(rows, np.ones(3), alone)
+    np.testing.assert_allclose(out, alone, rtol=1e-12)
 
 
 def test_running_sums_begin_anew_in_every_block() -> None:
