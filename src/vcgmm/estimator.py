@@ -22,6 +22,8 @@ from .building_blocks import draw_seed, weighted_sum
 from .data import ArrayRows
 from .evaluation import FEW_COMPONENTS, Evaluator
 from .interop import faiss_index, gaussian_mixture
+from .joint_evaluation import JointEvaluator
+from .mixture_parameters import attributes_of, check_kind, is_shared, mixture_of, n_parameters
 from .parallel import Workers
 from .persistence import (
     Checkpoint,
@@ -54,7 +56,6 @@ if TYPE_CHECKING:
 
 INITS = ("two_level", "afkmc2", "k-means++", "random")
 SEARCHES = ("blocked", "pointwise")
-COVARIANCES = ("isotropic",)
 PREDICTIONS = ("exact", "approximate")
 
 #: coreset_size="auto": so many points for each component, which costs 1 to 3 % in error against all points, and
@@ -69,8 +70,8 @@ AUTO_ALL = 4
 class VCGMM(DensityMixin, BaseEstimator):
     """Gaussian mixture with very many components, fitted by variational EM on a coreset.
 
-    The model is a mixture of `n_components` isotropic Gaussians with equal weights and one shared variance.  A
-    fit draws a weighted sample of the data, seeds the means on it, and improves them by truncated variational
+    The model is a mixture of `n_components` Gaussians: isotropic ones with equal weights and one shared variance,
+    or, as `covariance_type` and `mixing` say, with weights and variances of their own.  A fit draws a weighted sample of the data, seeds the means on it, and improves them by truncated variational
     EM, whose cost per iteration does not grow with the number of components.
 
     Parameters
@@ -81,8 +82,18 @@ class VCGMM(DensityMixin, BaseEstimator):
         Points drawn for the fit, N'.  A float in (0, 1) is a share of the data, None means all points, "auto"
         256 points per component and at least 65,536, or all points where the data have no more than four times
         as many.  Not smaller than the data: all points.
-    covariance_type : {"isotropic"}, default="isotropic"
-        One variance for all clusters.
+    covariance_type : {"isotropic", "spherical", "diag", "tied_diag"}, default="isotropic"
+        "isotropic": one variance for all clusters; "spherical": one for each; "diag": one for each cluster and
+        feature; "tied_diag": one for each feature, shared by all clusters.
+    mixing : {"equal", "learned"} or None, default=None
+        Weights of the clusters.  None: equal for "isotropic", learned for the others.
+    n_shared : int, default=5
+        Iterations with one variance and equal weights for all clusters, before they get what `covariance_type` and
+        `mixing` allow.  Nothing else for "isotropic" with equal weights.
+    reassign : bool, default=False
+        A cluster whose weight or variance collapses is dropped: no point searches it any more, and `active_` says
+        so.  True: it gets one new start, in the cluster whose points have the worst bound.  Nothing is dropped
+        where all clusters share one variance and equal weights.
     truncation : int, default=5
         Clusters with a non-zero posterior per point, C'.
     n_neighbors : int, default=5
@@ -111,10 +122,11 @@ class VCGMM(DensityMixin, BaseEstimator):
     n_init : int, default=1
         Fits from different seeds on one coreset, of which the best lower bound is kept.  One where the means are
         given.
-    reg_covar : float, default=1e-14
-        Smallest variance, relative to the data's variance per feature.
+    reg_covar : float or None, default=None
+        Smallest variance, relative to the data's: to each feature's own for "diag" and "tied_diag", else to their
+        mean.  None: 1e-14 for "isotropic", 1e-6 for the others.
     warm_start : bool, default=False
-        Begin at the means and variance of the last fit.
+        Begin at the means of the last fit, with its mean variance.
     compute_labels : bool, default=False
         Also compute `labels_` and `inertia_` of all rows at the end of a fit.
     random_state : int, RandomState instance or None, default=None
@@ -139,11 +151,16 @@ class VCGMM(DensityMixin, BaseEstimator):
     means_ : (C, D) float64
         Cluster centres; `cluster_centers_` is another name for it.
     variance_ : float
-        The shared variance sigma^2.
+        The shared variance sigma^2; where clusters or features have their own, the mean over all points and
+        features.
     weights_ : (C,) float64
-        Mixing proportions, all 1 / C.
-    covariances_ : (C,) float64
-        Variance of every component, all equal to `variance_`.
+        Mixing proportions; 0 for a cluster that was dropped.
+    covariances_ : (C,), (C, D) or (D,) float64
+        Variances: by cluster ("isotropic", "spherical"), by cluster and feature ("diag"), by feature ("tied_diag").
+    precisions_ : like covariances_
+        Their reciprocals.
+    active_ : (C,) bool
+        Clusters that hold any weight.
     counts_ : (C,) float64
         Weight of the data in every cluster (sum of responsibilities); 0 for a cluster that lost all its points.
     lower_bound_ : float
@@ -160,7 +177,7 @@ class VCGMM(DensityMixin, BaseEstimator):
     neighbors_ : (C, G) int32
         Near clusters of each cluster, itself first.
     labels_ : (N,) int32
-        With compute_labels=True: the nearest mean of every row.
+        With compute_labels=True: what `predict` says of every row.
     inertia_ : float
         With compute_labels=True: the quantization error.
     n_distance_evaluations_ : dict
@@ -188,6 +205,9 @@ class VCGMM(DensityMixin, BaseEstimator):
         *,
         coreset_size: Any = "auto",
         covariance_type: str = "isotropic",
+        mixing: str | None = None,
+        n_shared: int = 5,
+        reassign: bool = False,
         truncation: int = 5,
         n_neighbors: int = 5,
         n_explore: int = 0,
@@ -200,7 +220,7 @@ class VCGMM(DensityMixin, BaseEstimator):
         max_iter: int = 200,
         relaxation: float = 1.8,
         n_init: int = 1,
-        reg_covar: float = 1e-14,
+        reg_covar: float | None = None,
         warm_start: bool = False,
         compute_labels: bool = False,
         random_state: Any = None,
@@ -214,6 +234,9 @@ class VCGMM(DensityMixin, BaseEstimator):
         self.n_components = n_components
         self.coreset_size = coreset_size
         self.covariance_type = covariance_type
+        self.mixing = mixing
+        self.n_shared = n_shared
+        self.reassign = reassign
         self.truncation = truncation
         self.n_neighbors = n_neighbors
         self.n_explore = n_explore
@@ -266,7 +289,7 @@ class VCGMM(DensityMixin, BaseEstimator):
         return self
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> np.ndarray:
-        """Fit, and return the nearest mean of every row, (N,) int32."""
+        """Fit, and return the cluster of every row, (N,) int32."""
         return self.fit(X, y, sample_weight).predict(X)
 
     def _fit(self, X: Any, sample_weight: Any) -> None:
@@ -307,12 +330,7 @@ class VCGMM(DensityMixin, BaseEstimator):
                 f"n_samples={rows.n_samples} is fewer than n_components={n_components}: ask for fewer components, "
                 f"or give more data."
             )
-        if self.covariance_type in ("full", "tied"):
-            raise ValueError(
-                f"covariance_type={self.covariance_type!r} is not offered: use "
-                f"sklearn.mixture.GaussianMixture for it, or 'isotropic' here."
-            )
-        check_choice("covariance_type", self.covariance_type, COVARIANCES)
+        kind = check_kind(self)
         init: str | np.ndarray
         initial_variance = None
         if isinstance(self.init, str):
@@ -354,10 +372,14 @@ class VCGMM(DensityMixin, BaseEstimator):
             max_iter=check_integer("max_iter", self.max_iter, 1),
             relaxation=check_relaxation(self.relaxation),
             n_init=n_init,
-            reg_covar=check_number("reg_covar", self.reg_covar, 0.0),
+            reg_covar=kind.reg_covar,
             initial_variance=initial_variance,
             seed=draw_seed(self.random_state),
             dtype=check_float_type(self.dtype, rows.dtype),
+            covariance_type=kind.covariance_type,
+            mixing=kind.mixing,
+            n_shared=kind.n_shared,
+            reassign=kind.reassign,
         )
 
     def _take_over(self, result: Result, history: History, n_samples: int, dtype: np.dtype[Any]) -> None:
@@ -366,6 +388,8 @@ class VCGMM(DensityMixin, BaseEstimator):
         self.variance_ = result.variance
         self.weights_ = np.full(len(result.means), 1.0 / len(result.means))
         self.covariances_ = np.full(len(result.means), result.variance)
+        if result.mixture is not None:
+            self.__dict__.update(attributes_of(self.covariance_type, result.mixture))
         self.counts_ = result.masses
         self.lower_bounds_ = np.array(result.bounds)
         self.lower_bound_ = result.bounds[-1]
@@ -382,10 +406,12 @@ class VCGMM(DensityMixin, BaseEstimator):
             self.__dict__.pop(name, None)
 
     def _label(self, rows: ArrayRows, weights: np.ndarray | None, workers: Workers, progress: Progress) -> None:
-        """Nearest mean of every row, and the error."""
+        """What `predict` says of every row, and the error."""
         progress.start("labels", rows.n_samples)
         evaluator = Evaluator(self.means_, self._frame, workers, progress.advance)
         self.labels_, distances = evaluator.nearest(rows)
+        if not is_shared(self):
+            self.labels_ = JointEvaluator(mixture_of(self), self._frame, workers, lambda _: None).labels(rows)
         self.inertia_ = weighted_sum(distances, weights)
         progress.finish()
 
@@ -404,10 +430,25 @@ class VCGMM(DensityMixin, BaseEstimator):
         """Another name for `means_`, so that code written for KMeans works."""
         return self.means_
 
+    @property
+    def precisions_(self) -> np.ndarray:
+        """Reciprocals of `covariances_`."""
+        precisions: np.ndarray = 1.0 / self.covariances_
+        return precisions
+
+    @property
+    def active_(self) -> np.ndarray:
+        """Clusters that hold any weight, (C,) bool."""
+        active: np.ndarray = self.counts_ > 0.0
+        return active
+
     # ------------------------------------------------------------------------------------------------ using
 
     def predict(self, X: Any, method: str = "exact") -> np.ndarray:
-        """Nearest of all means for every row, compared in the fit's `dtype`.
+        """The cluster with the largest posterior for every row.
+
+        With one variance and equal weights that is the nearest of all means, compared in the fit's `dtype`; for
+        other models joints are compared, in float64.
 
         Parameters
         ----------
@@ -416,7 +457,8 @@ class VCGMM(DensityMixin, BaseEstimator):
             "approximate": every row goes from a landmark to nearer and nearer means, along the neighbours of each,
             at a cost that does not grow with `n_components`.  Most rows end at the nearest mean, the others near
             it; which do may depend on the rows they come with.  The first call builds what it needs, later ones
-            use it again.  Up to 1,024 components are all compared, so that the result is exact.
+            use it again.  Up to 1,024 components are all compared, so that the result is exact.  Only for one
+            variance and equal weights: the way leads along distances.
 
         Returns
         -------
@@ -424,6 +466,14 @@ class VCGMM(DensityMixin, BaseEstimator):
         """
         rows = self._check_predict(X)
         check_choice("method", method, PREDICTIONS)
+        if not is_shared(self):
+            if method == "approximate":
+                raise ValueError(
+                    f"method='approximate' goes by distances, not by the joints of covariance_type="
+                    f"{self.covariance_type!r} with weights or variances of the clusters' own: use method='exact'."
+                )
+            with self._evaluate_joints("predict", rows) as joints:
+                return joints.labels(rows)
         with self._evaluate("predict", rows) as evaluator:
             if method == "exact" or len(self.means_) <= FEW_COMPONENTS:
                 return evaluator.labels(rows)
@@ -450,7 +500,7 @@ class VCGMM(DensityMixin, BaseEstimator):
         return np.sqrt(distances), ids
 
     def predict_proba(self, X: Any) -> sparse.csr_array:
-        """Truncated posteriors s_c(n) (Eq. 3) over the `truncation` nearest means.
+        """Truncated posteriors s_c(n) (Eq. 3) over the `truncation` clusters with the largest.
 
         Parameters
         ----------
@@ -462,10 +512,15 @@ class VCGMM(DensityMixin, BaseEstimator):
         """
         rows = self._check_predict(X)
         k = min(check_integer("truncation", self.truncation, 1), len(self.means_))
-        with self._evaluate("predict", rows) as evaluator:
-            ids, distances = evaluator.k_nearest(rows, k)
-        shares = np.exp((distances[:, :1] - distances) / (2 * self.variance_))
-        shares /= shares.sum(axis=1, keepdims=True)
+        if is_shared(self):
+            with self._evaluate("predict", rows) as evaluator:
+                ids, distances = evaluator.k_nearest(rows, k)
+            shares = np.exp((distances[:, :1] - distances) / (2 * self.variance_))
+            shares /= shares.sum(axis=1, keepdims=True)
+        else:
+            with self._evaluate_joints("predict", rows) as joints:
+                ids, shares = joints.posteriors(rows, k)
+            k = ids.shape[1]  # fewer where clusters have been dropped
         order = np.argsort(ids, axis=1)
         ids = np.take_along_axis(ids, order, axis=1)
         shares = np.take_along_axis(shares, order, axis=1)
@@ -484,6 +539,9 @@ class VCGMM(DensityMixin, BaseEstimator):
         (N,) float64
         """
         rows = self._check_predict(X)
+        if not is_shared(self):
+            with self._evaluate_joints("score", rows) as joints:
+                return joints.log_densities(rows)
         with self._evaluate("score", rows) as evaluator:
             return evaluator.log_density(rows, self.variance_)
 
@@ -537,9 +595,13 @@ class VCGMM(DensityMixin, BaseEstimator):
         check_is_fitted(self)
         n_samples = check_integer("n_samples", n_samples, 1)
         rng = check_random_state(self.random_state)
-        labels = rng.randint(len(self.means_), size=n_samples).astype(np.int32)
+        mixture = mixture_of(self)
+        if is_shared(self):
+            labels = rng.randint(len(self.means_), size=n_samples).astype(np.int32)
+        else:
+            labels = rng.choice(len(self.means_), size=n_samples, p=mixture.weights).astype(np.int32)
         noise = rng.standard_normal((n_samples, self.means_.shape[1]))
-        return self.means_[labels] + math.sqrt(self.variance_) * noise, labels
+        return self.means_[labels] + np.sqrt(mixture.variances[labels]) * noise, labels
 
     def bic(self, X: Any) -> float:
         """Bayesian information criterion on X; lower is better."""
@@ -681,7 +743,7 @@ class VCGMM(DensityMixin, BaseEstimator):
         self._warn_of_the_end(result, stacklevel=4)
 
     def to_sklearn(self) -> GaussianMixture:
-        """The same mixture as scikit-learn's GaussianMixture with spherical covariances, ready to predict.
+        """The same mixture as scikit-learn's GaussianMixture with spherical or diagonal covariances, ready to predict.
 
         Its `lower_bound_` is a mean over the data's weight, as theirs is. Mind its memory: it makes arrays of rows
         times components.
@@ -706,8 +768,8 @@ class VCGMM(DensityMixin, BaseEstimator):
         return faiss_index(self.means_, kind)
 
     def _n_parameters(self) -> int:
-        """Free parameters: the means and one variance; mixing proportions are fixed."""
-        return int(self.means_.size) + 1
+        """Free parameters: the means, the variances, and mixing proportions unless they are fixed."""
+        return n_parameters(self)
 
     def _check_predict(self, X: Any) -> ArrayRows:
         check_is_fitted(self)
@@ -719,4 +781,12 @@ class VCGMM(DensityMixin, BaseEstimator):
         with Workers(check_threads(self.n_threads)) as workers, make_progress(self.verbose) as progress:
             progress.start(step, rows.n_samples)
             yield Evaluator(self.means_, self._frame, workers, progress.advance)
+            progress.finish()
+
+    @contextmanager
+    def _evaluate_joints(self, step: str, rows: ArrayRows) -> Iterator[JointEvaluator]:
+        """The fitted mixture ready for exact searches by joints, with threads and progress."""
+        with Workers(check_threads(self.n_threads)) as workers, make_progress(self.verbose) as progress:
+            progress.start(step, rows.n_samples)
+            yield JointEvaluator(mixture_of(self), self._frame, workers, progress.advance)
             progress.finish()

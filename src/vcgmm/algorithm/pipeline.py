@@ -16,6 +16,7 @@ from .attempts import CORESET, Attempts
 from .coreset import Coreset, all_rows, count_distinct, lightweight_coreset
 from .frame import Frame, Moments, moments
 from .local_points import LocalPoints
+from .models.mixture import Mixture
 from .random import generator
 from .settings import Settings
 from .snapshot import STEPS, Attempt, Costs, Keep, Problem, Snapshot
@@ -40,6 +41,8 @@ class Result:
     frame : Frame
     timings, n_evaluations : dict
         Seconds and distances of "coreset", "seeding" and "em".
+    mixture : Mixture or None
+        All parameters, where clusters have weights or variances of their own; `variance` is then their mean.
     """
 
     means: np.ndarray
@@ -53,6 +56,7 @@ class Result:
     frame: Frame
     timings: dict[str, float]
     n_evaluations: dict[str, int]
+    mixture: Mixture | None = None
 
 
 def run(
@@ -128,7 +132,13 @@ def in_data_coordinates(attempt: Attempt, problem: Problem, costs: Costs) -> Res
         frame=frame,
         timings=costs.seconds,
         n_evaluations=costs.n_evaluations,
+        mixture=None if fit.mixture is None else leave(fit.mixture, frame),
     )
+
+
+def leave(mixture: Mixture, frame: Frame) -> Mixture:
+    """A mixture in data coordinates."""
+    return Mixture(frame.leave(mixture.means), mixture.variances / frame.scale**2, mixture.weights)
 
 
 def in_units(weights: np.ndarray | None) -> tuple[np.ndarray | None, float]:
