@@ -2,11 +2,12 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Iterator
 
 import pytest
 from threadpoolctl import threadpool_info
 
-from vcgmm.parallel import Workers, available_threads
+from vcgmm.parallel import IN_HAND, Workers, available_threads
 
 
 def blas_threads() -> list[int]:
@@ -89,3 +90,63 @@ def test_blas_is_given_back_after_an_error() -> None:
 def test_by_default_there_is_a_thread_for_every_cpu() -> None:
     assert Workers().n_threads == available_threads() >= 1
     assert Workers(5).n_threads == 5
+
+
+def numbers(n: int, given: list[int] | None = None) -> Iterator[int]:
+    for i in range(n):
+        if given is not None:
+            given.append(i)
+        yield i
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 3])
+@pytest.mark.parametrize("n_tasks", [0, 1, 2, 50])
+def test_results_come_in_the_order_of_their_tasks(n_threads: int, n_tasks: int) -> None:
+    def work(task: int) -> int:
+        time.sleep(0.002 * (task % 3 == 0))
+        return task**2
+
+    with Workers(n_threads) as workers:
+        assert list(workers.in_order(work, numbers(n_tasks))) == [(i, i**2) for i in range(n_tasks)]
+
+
+def test_few_tasks_are_in_hand_at_a_time() -> None:
+    given: list[int] = []
+    with Workers(2) as workers:
+        for taken, _ in enumerate(workers.in_order(lambda task: task, numbers(50, given))):
+            assert len(given) <= taken + 2 + IN_HAND
+    assert len(given) == 50
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_an_error_in_a_task_ends_the_sequence(n_threads: int) -> None:
+    given: list[int] = []
+
+    def work(task: int) -> int:
+        if task == 5:
+            raise ZeroDivisionError("task 5")
+        return task
+
+    with Workers(n_threads) as workers:
+        results = workers.in_order(work, numbers(1000, given))
+        assert [next(results)[0] for _ in range(5)] == [0, 1, 2, 3, 4]
+        with pytest.raises(ZeroDivisionError, match="task 5"):
+            next(results)
+        assert list(workers.in_order(lambda task: -task, numbers(3))) == [(0, 0), (1, -1), (2, -2)]
+    assert len(given) < 15
+
+
+def test_what_gives_the_tasks_is_closed_with_the_sequence() -> None:
+    closed = []
+
+    def tasks() -> Iterator[int]:
+        try:
+            yield from range(100)
+        finally:
+            closed.append(True)
+
+    with Workers(2) as workers:
+        results = workers.in_order(lambda task: task, tasks())
+        next(results)
+        results.close()
+        assert closed == [True]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from .validation import (
     check_integer,
     check_matrix,
     check_threads,
-    check_weights,
+    check_weights_of,
 )
 
 
@@ -36,11 +37,6 @@ def draw_seed(random_state: Any) -> int:
             f"random_state={random_state!r} is not valid: give None, an integer from 0 to 2**32 - 1, or a "
             f"numpy.random.RandomState."
         ) from None
-
-
-def weighted_sum(values: np.ndarray, weights: np.ndarray | None) -> float:
-    """Sum of values (N,), each times its weight where there are weights."""
-    return float((values if weights is None else weights * values).sum())
 
 
 def lightweight_coreset(
@@ -59,7 +55,7 @@ def lightweight_coreset(
 
     Parameters
     ----------
-    X : array-like of shape (N, D)
+    X : array-like of shape (N, D), or source
     size : int
         Number of draws, N'.
     sample_weight : array-like of shape (N,), optional
@@ -85,12 +81,14 @@ def lightweight_coreset(
     """
     rows = check_matrix("X", X)
     size = check_integer("size", size, 1)
-    weights = check_weights(sample_weight, rows.n_samples)
+    weights = check_weights_of(rows, sample_weight)
     with Workers(check_threads(n_threads)) as workers, make_progress(verbose) as progress:
         progress.start("coreset", 2 * rows.n_samples)
         facts = moments(rows, weights, workers, progress.advance)
+        rng = generator(draw_seed(random_state))
+        coreset = draw_coreset(rows, facts, weights, size, rng, 1, workers, progress.advance)
         progress.finish()
-    return draw_coreset(rows, facts, weights, size, generator(draw_seed(random_state)))
+    return replace(coreset, weights=coreset.weights * rows.weight_unit)
 
 
 def afkmc2(
@@ -165,7 +163,7 @@ def quantization_error(X: Any, centers: Any, sample_weight: Any = None, n_thread
 
     Parameters
     ----------
-    X : array-like of shape (N, D)
+    X : array-like of shape (N, D), or source
     centers : array-like of shape (C, D)
     sample_weight : array-like of shape (N,), optional
     n_threads : int or None
@@ -176,11 +174,10 @@ def quantization_error(X: Any, centers: Any, sample_weight: Any = None, n_thread
     """
     rows = check_matrix("X", X)
     means = check_centers("centers", centers, rows.n_features)
-    weights = check_weights(sample_weight, rows.n_samples)
+    weights = check_weights_of(rows, sample_weight)
     with Workers(check_threads(n_threads)) as workers:
         frame = moments(rows, weights, workers, _silent).frame(check_float_type(None, rows.dtype))
-        _, distances = Evaluator(means, frame, workers, _silent).nearest(rows)
-    return weighted_sum(distances, weights)
+        return Evaluator(means, frame, workers, _silent).error(rows, weights)
 
 
 def _silent(amount: int) -> None:
@@ -192,7 +189,7 @@ def _seed(
 ) -> tuple[np.ndarray, np.ndarray]:
     rows = check_matrix("X", X)
     n_clusters = check_integer("n_clusters", n_clusters, 1)
-    weights = check_weights(sample_weight, rows.n_samples)
+    weights = check_weights_of(rows, sample_weight)
     used = all_rows(rows, weights)
     check_distinct(used, "n_clusters", n_clusters, rows.n_samples)
     with Workers(check_threads(n_threads)) as workers:

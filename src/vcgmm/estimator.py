@@ -7,7 +7,7 @@ import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, overload
 
 import numpy as np
 from scipy import sparse
@@ -18,9 +18,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from .algorithm.pipeline import Result, resume, run
 from .algorithm.settings import Settings
-from .building_blocks import draw_seed, weighted_sum
-from .data import ArrayRows
-from .evaluation import FEW_COMPONENTS, Evaluator
+from .building_blocks import draw_seed
+from .data import ArrayRows, Rows
+from .data.appending import appending
+from .evaluation import FEW_COMPONENTS, Evaluator, gathered
 from .interop import faiss_index, gaussian_mixture
 from .joint_evaluation import JointEvaluator
 from .mixture_parameters import attributes_of, check_kind, is_shared, mixture_of, n_parameters
@@ -48,7 +49,7 @@ from .validation import (
     check_rows,
     check_threads,
     check_verbosity,
-    check_weights,
+    check_weights_of,
 )
 
 if TYPE_CHECKING:
@@ -71,8 +72,9 @@ class VCGMM(DensityMixin, BaseEstimator):
     """Gaussian mixture with very many components, fitted by variational EM on a coreset.
 
     The model is a mixture of `n_components` Gaussians: isotropic ones with equal weights and one shared variance,
-    or, as `covariance_type` and `mixing` say, with weights and variances of their own.  A fit draws a weighted sample of the data, seeds the means on it, and improves them by truncated variational
-    EM, whose cost per iteration does not grow with the number of components.
+    or, as `covariance_type` and `mixing` say, with weights and variances of their own.  A fit draws a weighted
+    sample of the data, seeds the means on it, and improves them by truncated variational EM, whose cost per
+    iteration does not grow with the number of components.
 
     Parameters
     ----------
@@ -156,7 +158,8 @@ class VCGMM(DensityMixin, BaseEstimator):
     weights_ : (C,) float64
         Mixing proportions; 0 for a cluster that was dropped.
     covariances_ : (C,), (C, D) or (D,) float64
-        Variances: by cluster ("isotropic", "spherical"), by cluster and feature ("diag"), by feature ("tied_diag").
+        Variances: by cluster ("isotropic", "spherical"), by cluster and feature ("diag"), or by feature
+        ("tied_diag").
     precisions_ : like covariances_
         Their reciprocals.
     active_ : (C,) bool
@@ -269,8 +272,9 @@ class VCGMM(DensityMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (N, D)
-            Any real dtype and memory order, memory maps included; no full-size copy in a wider type is made.
+        X : array-like of shape (N, D), or source
+            Any real dtype and memory order, memory maps included; no full-size copy in a wider type is made.  A
+            source (`vcgmm.open`) is read twice, and only the coreset is kept in memory.
         y : ignored
         sample_weight : array-like of shape (N,), optional
             Weight w counts like w copies of a row.
@@ -295,7 +299,7 @@ class VCGMM(DensityMixin, BaseEstimator):
     def _fit(self, X: Any, sample_weight: Any) -> None:
         callbacks = check_callbacks(self.callbacks)
         rows = check_rows(self, X, reset=True)
-        weights = check_weights(sample_weight, rows.n_samples)
+        weights = check_weights_of(rows, sample_weight)
         settings = self._settings(rows)
         check_verbosity(self.verbose)
         check_flag("warm_start", self.warm_start)
@@ -312,7 +316,7 @@ class VCGMM(DensityMixin, BaseEstimator):
                 self._label(rows, weights, workers, progress)
         self._warn_of_the_end(result, stacklevel=4)
 
-    def _checkpointing(self, rows: ArrayRows, history: History) -> Checkpointing | None:
+    def _checkpointing(self, rows: Rows, history: History) -> Checkpointing | None:
         """What writes checkpoints; None where none are asked for."""
         every = check_number("checkpoint_every", self.checkpoint_every, 0.0)
         if self.checkpoint is None:
@@ -322,7 +326,7 @@ class VCGMM(DensityMixin, BaseEstimator):
         origin = make_origin(self.get_params(deep=False), rows.n_samples, names)
         return Checkpointing(path, every, origin, history)
 
-    def _settings(self, rows: ArrayRows) -> Settings:
+    def _settings(self, rows: Rows) -> Settings:
         """Check all parameters, and clip sizes that are larger than the problem: they mean "all"."""
         n_components = check_integer("n_components", self.n_components, 1)
         if rows.n_samples < n_components:
@@ -388,8 +392,11 @@ class VCGMM(DensityMixin, BaseEstimator):
         self.variance_ = result.variance
         self.weights_ = np.full(len(result.means), 1.0 / len(result.means))
         self.covariances_ = np.full(len(result.means), result.variance)
+        kind = {"covariance_type": "isotropic", "mixing": "equal"}
         if result.mixture is not None:
-            self.__dict__.update(attributes_of(self.covariance_type, result.mixture))
+            checked = check_kind(self)
+            kind = {"covariance_type": checked.covariance_type, "mixing": checked.mixing}
+            self.__dict__.update(attributes_of(checked.covariance_type, result.mixture))
         self.counts_ = result.masses
         self.lower_bounds_ = np.array(result.bounds)
         self.lower_bound_ = result.bounds[-1]
@@ -401,18 +408,15 @@ class VCGMM(DensityMixin, BaseEstimator):
         self.n_distance_evaluations_ = result.n_evaluations
         self.history_ = history.of(result.bounds)
         self._frame = result.frame
-        self._training = training_facts(n_samples, dtype, len(result.coreset))
+        self._training = {**training_facts(n_samples, dtype, len(result.coreset)), **kind}
         for name in ("labels_", "inertia_"):
             self.__dict__.pop(name, None)
 
-    def _label(self, rows: ArrayRows, weights: np.ndarray | None, workers: Workers, progress: Progress) -> None:
+    def _label(self, rows: Rows, weights: np.ndarray | None, workers: Workers, progress: Progress) -> None:
         """What `predict` says of every row, and the error."""
         progress.start("labels", rows.n_samples)
-        evaluator = Evaluator(self.means_, self._frame, workers, progress.advance)
-        self.labels_, distances = evaluator.nearest(rows)
-        if not is_shared(self):
-            self.labels_ = JointEvaluator(mixture_of(self), self._frame, workers, lambda _: None).labels(rows)
-        self.inertia_ = weighted_sum(distances, weights)
+        evaluator = self._evaluator(workers, progress)
+        self.labels_, self.inertia_ = evaluator.labels_and_error(rows, weights)
         progress.finish()
 
     def _warn_of_the_end(self, result: Result, stacklevel: int) -> None:
@@ -444,7 +448,15 @@ class VCGMM(DensityMixin, BaseEstimator):
 
     # ------------------------------------------------------------------------------------------------ using
 
-    def predict(self, X: Any, method: str = "exact") -> np.ndarray:
+    @overload
+    def predict(self, X: Any, method: str = ...) -> np.ndarray: ...
+
+    @overload
+    def predict(self, X: Any, method: str = ..., *, output: str | os.PathLike[str]) -> None: ...
+
+    def predict(
+        self, X: Any, method: str = "exact", *, output: str | os.PathLike[str] | None = None
+    ) -> np.ndarray | None:
         """The cluster with the largest posterior for every row.
 
         With one variance and equal weights that is the nearest of all means, compared in the fit's `dtype`; for
@@ -452,39 +464,46 @@ class VCGMM(DensityMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (N, D)
+        X : array-like of shape (N, D), or source
         method : {"exact", "approximate"}, default="exact"
             "approximate": every row goes from a landmark to nearer and nearer means, along the neighbours of each,
             at a cost that does not grow with `n_components`.  Most rows end at the nearest mean, the others near
             it; which do may depend on the rows they come with.  The first call builds what it needs, later ones
             use it again.  Up to 1,024 components are all compared, so that the result is exact.  Only for one
             variance and equal weights: the way leads along distances.
+        output : path-like, optional
+            A file to write the labels to, part by part, instead of returning them: `.npy`, `.parquet`, `.csv` or
+            `.tsv`.  It is there as a whole or not at all; an existing one is replaced.
 
         Returns
         -------
-        (N,) int32
+        (N,) int32, or None with `output`
         """
         rows = self._check_predict(X)
         check_choice("method", method, PREDICTIONS)
-        if not is_shared(self):
-            if method == "approximate":
-                raise ValueError(
-                    f"method='approximate' goes by distances, not by the joints of covariance_type="
-                    f"{self.covariance_type!r} with weights or variances of the clusters' own: use method='exact'."
-                )
-            with self._evaluate_joints("predict", rows) as joints:
-                return joints.labels(rows)
+        if method == "approximate" and not is_shared(self):
+            raise ValueError(
+                "method='approximate' goes by distances, not by the joints of clusters with weights or variances "
+                "of their own: use method='exact'."
+            )
         with self._evaluate("predict", rows) as evaluator:
             if method == "exact" or len(self.means_) <= FEW_COMPONENTS:
-                return evaluator.labels(rows)
-            return evaluator.near_labels(rows, evaluator.routing(self, self.neighbors_))
+                pieces = evaluator.label_pieces(rows)
+            else:
+                pieces = evaluator.near_label_pieces(rows, evaluator.routing(self, self.neighbors_))
+            if output is None:
+                return gathered(pieces, np.empty(rows.n_samples, np.int32))
+            with appending(output, rows.n_samples, np.dtype(np.int32), "label") as append:
+                for labels in pieces:
+                    append(labels)
+        return None
 
     def nearest(self, X: Any, k: int = 1) -> tuple[np.ndarray, np.ndarray]:
         """The k nearest of all means for every row, compared in the fit's `dtype`.
 
         Parameters
         ----------
-        X : array-like of shape (N, D)
+        X : array-like of shape (N, D), or source
         k : int, default=1
             More than there are components means all of them.
 
@@ -504,7 +523,7 @@ class VCGMM(DensityMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (N, D)
+        X : array-like of shape (N, D), or source
 
         Returns
         -------
@@ -512,45 +531,56 @@ class VCGMM(DensityMixin, BaseEstimator):
         """
         rows = self._check_predict(X)
         k = min(check_integer("truncation", self.truncation, 1), len(self.means_))
-        if is_shared(self):
-            with self._evaluate("predict", rows) as evaluator:
+        with self._evaluate("predict", rows) as evaluator:
+            if isinstance(evaluator, JointEvaluator):
+                ids, differences = evaluator.largest(rows, k)
+            else:
                 ids, distances = evaluator.k_nearest(rows, k)
-            shares = np.exp((distances[:, :1] - distances) / (2 * self.variance_))
-            shares /= shares.sum(axis=1, keepdims=True)
-        else:
-            with self._evaluate_joints("predict", rows) as joints:
-                ids, shares = joints.posteriors(rows, k)
-            k = ids.shape[1]  # fewer where clusters have been dropped
+                differences = (distances[:, :1] - distances) / (2 * self.variance_)
+        k = ids.shape[1]  # fewer where clusters have been dropped
+        shares = np.exp(differences)
+        shares /= shares.sum(axis=1, keepdims=True)
         order = np.argsort(ids, axis=1)
         ids = np.take_along_axis(ids, order, axis=1)
         shares = np.take_along_axis(shares, order, axis=1)
         starts = np.arange(0, rows.n_samples * k + 1, k)
         return sparse.csr_array((shares.ravel(), ids.ravel(), starts), shape=(rows.n_samples, len(self.means_)))
 
-    def score_samples(self, X: Any) -> np.ndarray:
+    @overload
+    def score_samples(self, X: Any) -> np.ndarray: ...
+
+    @overload
+    def score_samples(self, X: Any, *, output: str | os.PathLike[str]) -> None: ...
+
+    def score_samples(self, X: Any, *, output: str | os.PathLike[str] | None = None) -> np.ndarray | None:
         """Exact log density of every row under the mixture (Eq. 1), over all components.
 
         Parameters
         ----------
-        X : array-like of shape (N, D)
+        X : array-like of shape (N, D), or source
+        output : path-like, optional
+            A file to write them to instead, as in `predict`.
 
         Returns
         -------
-        (N,) float64
+        (N,) float64, or None with `output`
         """
         rows = self._check_predict(X)
-        if not is_shared(self):
-            with self._evaluate_joints("score", rows) as joints:
-                return joints.log_densities(rows)
         with self._evaluate("score", rows) as evaluator:
-            return evaluator.log_density(rows, self.variance_)
+            pieces = (densities for _, densities in evaluator.log_density_parts(rows, self.variance_))
+            if output is None:
+                return gathered(pieces, np.empty(rows.n_samples))
+            with appending(output, rows.n_samples, np.dtype(np.float64), "log_density") as append:
+                for densities in pieces:
+                    append(densities)
+        return None
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:  # noqa: ARG002
         """Mean log density of the rows, weighted where weights are given.
 
         Parameters
         ----------
-        X : array-like of shape (N, D)
+        X : array-like of shape (N, D), or source
         y : ignored
         sample_weight : array-like of shape (N,), optional
 
@@ -558,16 +588,17 @@ class VCGMM(DensityMixin, BaseEstimator):
         -------
         float
         """
-        densities = self.score_samples(X)
-        weights = check_weights(sample_weight, len(densities))
-        return float(np.average(densities, weights=weights))
+        rows = self._check_predict(X)
+        weights = check_weights_of(rows, sample_weight)
+        with self._evaluate("score", rows) as evaluator:
+            return evaluator.mean_log_density(rows, self.variance_, weights)
 
     def quantization_error(self, X: Any, sample_weight: Any = None) -> float:
         """Weighted sum of squared distances to the nearest mean, in float64.
 
         Parameters
         ----------
-        X : array-like of shape (N, D)
+        X : array-like of shape (N, D), or source
         sample_weight : array-like of shape (N,), optional
 
         Returns
@@ -575,10 +606,9 @@ class VCGMM(DensityMixin, BaseEstimator):
         float
         """
         rows = self._check_predict(X)
-        weights = check_weights(sample_weight, rows.n_samples)
+        weights = check_weights_of(rows, sample_weight)
         with self._evaluate("error", rows) as evaluator:
-            _, distances = evaluator.nearest(rows)
-        return weighted_sum(distances, weights)
+            return evaluator.error(rows, weights)
 
     def sample(self, n_samples: int = 1) -> tuple[np.ndarray, np.ndarray]:
         """Draw points from the mixture.
@@ -743,10 +773,10 @@ class VCGMM(DensityMixin, BaseEstimator):
         self._warn_of_the_end(result, stacklevel=4)
 
     def to_sklearn(self) -> GaussianMixture:
-        """The same mixture as scikit-learn's GaussianMixture with spherical or diagonal covariances, ready to predict.
+        """The same mixture as scikit-learn's GaussianMixture, ready to predict.
 
-        Its `lower_bound_` is a mean over the data's weight, as theirs is. Mind its memory: it makes arrays of rows
-        times components.
+        Its covariances are spherical or, where features have variances of their own, diagonal; its `lower_bound_`
+        is a mean over the data's weight, as theirs is. Mind its memory: it makes arrays of rows times components.
         """
         check_is_fitted(self)
         return gaussian_mixture(self)
@@ -771,22 +801,19 @@ class VCGMM(DensityMixin, BaseEstimator):
         """Free parameters: the means, the variances, and mixing proportions unless they are fixed."""
         return n_parameters(self)
 
-    def _check_predict(self, X: Any) -> ArrayRows:
+    def _check_predict(self, X: Any) -> Rows:
         check_is_fitted(self)
         return check_rows(self, X, reset=False)
 
     @contextmanager
-    def _evaluate(self, step: str, rows: ArrayRows) -> Iterator[Evaluator]:
+    def _evaluate(self, step: str, rows: Rows) -> Iterator[Evaluator]:
         """The fitted means ready for exact searches, with threads and progress."""
         with Workers(check_threads(self.n_threads)) as workers, make_progress(self.verbose) as progress:
             progress.start(step, rows.n_samples)
-            yield Evaluator(self.means_, self._frame, workers, progress.advance)
+            yield self._evaluator(workers, progress)
             progress.finish()
 
-    @contextmanager
-    def _evaluate_joints(self, step: str, rows: ArrayRows) -> Iterator[JointEvaluator]:
-        """The fitted mixture ready for exact searches by joints, with threads and progress."""
-        with Workers(check_threads(self.n_threads)) as workers, make_progress(self.verbose) as progress:
-            progress.start(step, rows.n_samples)
-            yield JointEvaluator(mixture_of(self), self._frame, workers, progress.advance)
-            progress.finish()
+    def _evaluator(self, workers: Workers, progress: Progress) -> Evaluator:
+        if is_shared(self):
+            return Evaluator(self.means_, self._frame, workers, progress.advance)
+        return JointEvaluator(mixture_of(self), self._frame, workers, progress.advance)

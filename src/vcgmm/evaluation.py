@@ -1,9 +1,11 @@
-"""Fitted parameters applied to rows, block by block: labels, neighbours, densities, quantization error."""
+"""Fitted parameters applied to rows, part by part: labels, neighbours, densities, quantization error."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterable
+from contextlib import closing
+from typing import TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -11,7 +13,7 @@ import numpy as np
 from .algorithm.frame import Frame
 from .algorithm.nearest import Centres
 from .algorithm.routing import Routing
-from .data import ArrayRows
+from .data import Part, Rows
 from .kernels.distances import distances_to
 from .parallel import Workers
 
@@ -19,6 +21,9 @@ from .parallel import Workers
 SAFE_FLOAT32 = 1e15
 SAFE_FLOAT64 = 1e150
 
+#: What of a part is used: rows as given, and in local coordinates, and the places where results go.
+Use = Callable[[slice, np.ndarray, np.ndarray], None]
+T = TypeVar("T")
 
 #: Up to so many components, comparing with all of them takes no longer than finding a way to the near ones.
 FEW_COMPONENTS = 1024
@@ -57,119 +62,196 @@ class Evaluator:
             self._centres[dtype] = Centres(self.means, dtype)
         return self._centres[dtype]
 
-    def _points(self, rows: ArrayRows, i: int, block: np.ndarray, dtype: np.dtype) -> np.ndarray:
-        """Block i in local coordinates, in float64 where float32 would not do."""
+    def _points(self, part: Part, first: int, last: int, block: np.ndarray, dtype: np.dtype) -> np.ndarray:
+        """A block in local coordinates, in float64 where float32 would not do."""
         points = self.frame.enter(block, dtype)
         largest = np.abs(points).max(initial=0.0)
         if largest < SAFE_FLOAT32:
             return points
-        rows.refuse_nonfinite(i)
+        part.refuse_nonfinite(first, last)
         points = self.frame.enter(block, np.dtype(np.float64))
         if not np.abs(points).max() < SAFE_FLOAT64:
             raise ValueError(
-                f"{rows.name} holds values so far from the data of the fit that their squares overflow: the first "
-                f"of them is in rows {rows.bounds(i)[0]} to {rows.bounds(i)[1] - 1}. Check their units."
+                f"{part.owner.name} holds values so far from the data of the fit that their squares overflow: the "
+                f"first of them is in rows {part.first + first} to {part.first + last - 1}. Check their units."
             )
         return points
 
-    def _each_block(
-        self, rows: ArrayRows, dtype: np.dtype, use: Callable[[slice, np.ndarray, np.ndarray], None]
-    ) -> None:
-        """Call use(part, block, points) for every block, as given and in local coordinates, on all threads."""
-        for needed in (dtype, np.dtype(np.float64)):
-            self._ready(needed)
+    def _each_block(self, part: Part, dtype: np.dtype, use: Use) -> None:
+        """Call use(place, block, points) for every block of a part, as given and in local coordinates."""
+        for first, last in part.bounds():
+            block = part.block(first, last)
+            use(slice(first, last), block, self._points(part, first, last, block, dtype))
 
-        def work(_thread: int, first: int, last: int) -> None:
-            for i in range(first, last):
-                block = rows.block(i)
-                use(slice(*rows.bounds(i)), block, self._points(rows, i, block, dtype))
-                self.advance(len(block))
+    def _in_order(self, rows: Rows, work: Callable[[Part], T]) -> Generator[tuple[Part, T], None, None]:
+        """Every part with what is made of it, on all threads."""
+        for dtype in (self.dtype, np.dtype(np.float64)):
+            self._ready(dtype)
+        with closing(self.workers.in_order(work, rows.parts())) as parts:
+            for part, result in parts:
+                yield part, result
+                self.advance(len(part))
 
-        self.workers.run(work, rows.n_blocks)
+    def label_pieces(self, rows: Rows) -> Generator[np.ndarray, None, None]:
+        """Nearest mean, some (n,) int32 at a time."""
 
-    def labels(self, rows: ArrayRows) -> np.ndarray:
-        """Nearest mean (N,) int32."""
-        ids = np.empty(rows.n_samples, np.int32)
+        def work(part: Part) -> np.ndarray:
+            ids = np.empty(len(part), np.int32)
 
-        def use(part: slice, _block: np.ndarray, points: np.ndarray) -> None:
-            self._ready(points.dtype).nearest_of(points, ids[part], np.empty(len(points), points.dtype))
+            def use(place: slice, _block: np.ndarray, points: np.ndarray) -> None:
+                self._ready(points.dtype).nearest_of(points, ids[place], np.empty(len(points), points.dtype))
 
-        self._each_block(rows, self.dtype, use)
-        return ids
+            self._each_block(part, self.dtype, use)
+            return ids
+
+        with closing(self._in_order(rows, work)) as parts:
+            for _, ids in parts:
+                yield ids
+
+    def nearest_parts(
+        self, rows: Rows, k: int
+    ) -> Generator[tuple[Part, tuple[np.ndarray, np.ndarray]], None, None]:
+        """The k nearest means (n, k) int32, nearest first, and squared distances (n, k) float64, part by part."""
+
+        def work(part: Part) -> tuple[np.ndarray, np.ndarray]:
+            ids, distances = np.empty((len(part), k), np.int32), np.empty((len(part), k))
+
+            def use(place: slice, block: np.ndarray, points: np.ndarray) -> None:
+                ready = self._ready(points.dtype)
+                near = np.empty((len(points), k), points.dtype)
+                if k == 1:
+                    ready.nearest_of(points, ids[place, 0], near[:, 0])
+                else:
+                    ready.k_nearest_of(points, ids[place], near)
+                distances_to(block, self.data_means, ids[place], distances[place])
+
+            self._each_block(part, self.dtype, use)
+            return ids, distances
+
+        return self._in_order(rows, work)
+
+    def log_density_parts(self, rows: Rows, variance: float) -> Generator[tuple[Part, np.ndarray], None, None]:
+        """Exact log p(y) of every row (n,) float64, over all components (Eq. 1), part by part."""
+        n_clusters, n_features = self.means.shape
+        constant = math.log(n_clusters) + 0.5 * n_features * math.log(2 * math.pi * variance)
+        rate = 0.5 / (variance * self.frame.scale**2)
+
+        def work(part: Part) -> np.ndarray:
+            out = np.empty(len(part))
+
+            def use(place: slice, _block: np.ndarray, points: np.ndarray) -> None:
+                self._ready(np.dtype(np.float64)).log_sum_of(points, rate, out[place])
+
+            self._each_block(part, np.dtype(np.float64), use)
+            out -= constant
+            return out
+
+        return self._in_order(rows, work)
 
     def routing(self, owner: object, neighbors: np.ndarray) -> Routing:
-        """What `near_labels` needs, made once for an owner of means, and again when it has others."""
+        """What `near_label_pieces` needs, made once for an owner of means, and again when it has others."""
         means, routing = _routings.get(owner, (None, None))
         if routing is None or means is not self.data_means or routing.means.dtype != self.dtype:
             routing = Routing(self.means, self.dtype, neighbors, self.workers)
             _routings[owner] = self.data_means, routing
         return routing
 
-    def near_labels(self, rows: ArrayRows, routing: Routing) -> np.ndarray:
-        """A mean that is near, and mostly the nearest, (N,) int32, at a cost that does not grow with C."""
-        ids = np.empty(rows.n_samples, np.int32)
+    def near_label_pieces(self, rows: Rows, routing: Routing) -> Generator[np.ndarray, None, None]:
+        """A mean that is near, and mostly the nearest, at a cost that does not grow with C; some at a time."""
+        dtype = routing.means.dtype
         together = max(LEAST_TOGETHER, VALUES_TOGETHER // rows.n_features) // rows.rows_per_block + 1
-        for begin in range(0, rows.n_blocks, together):
-            self._route(rows, begin, min(begin + together, rows.n_blocks), routing, ids)
-        return ids
+        points = np.empty((min(together * rows.rows_per_block, rows.n_samples), rows.n_features), dtype)
+        far: list[tuple[slice, np.ndarray]] = []
+        n = 0
 
-    def _route(self, rows: ArrayRows, begin: int, end: int, routing: Routing, ids: np.ndarray) -> None:
-        """`near_labels` of blocks begin..end-1."""
-        low, high = rows.bounds(begin)[0], rows.bounds(end - 1)[1]
-        points = np.zeros((high - low, rows.n_features), routing.means.dtype)
-        far: list[tuple[int, np.ndarray]] = []
+        def enter(part: Part) -> list[np.ndarray]:
+            return [self._points(part, *bounds, part.block(*bounds), dtype) for bounds in part.bounds()]
 
-        def work(_thread: int, first: int, last: int) -> None:
-            for i in range(begin + first, begin + last):
-                a, b = rows.bounds(i)
-                local = self._points(rows, i, rows.block(i), points.dtype)
-                if local.dtype == points.dtype:
-                    points[a - low : b - low] = local
-                else:
-                    far.append((i, local))
+        def labels() -> np.ndarray:
+            ids, _ = routing.labels_of(points[:n], self.workers)
+            for place, local in far:  # very rare: compared with all means
+                self._ready(local.dtype).nearest_of(local, ids[place], np.empty(len(local)))
+            far.clear()
+            return ids
 
-        self.workers.run(work, end - begin)
-        ids[low:high], _ = routing.labels_of(points, self.workers)
-        for i, local in far:  # very rare: compared with all means
-            self._ready(local.dtype).nearest_of(local, ids[slice(*rows.bounds(i))], np.empty(len(local)))
-        self.advance(high - low)
+        with closing(self._in_order(rows, enter)) as parts:
+            for _, blocks in parts:
+                for local in blocks:
+                    place = slice(n, n + len(local))
+                    if local.dtype == dtype:
+                        points[place] = local
+                    else:
+                        points[place] = 0
+                        far.append((place, local))
+                    n += len(local)
+                    if n == len(points):
+                        yield labels()
+                        n = 0
+        if n:
+            yield labels()
 
-    def nearest(self, rows: ArrayRows) -> tuple[np.ndarray, np.ndarray]:
-        """Nearest mean (N,) int32 and squared distance to it (N,) float64, in data coordinates."""
+    def labels_and_error(self, rows: Rows, weights: np.ndarray | None) -> tuple[np.ndarray, float]:
+        """Nearest mean (N,) int32, and the weighted sum of squared distances to it."""
         ids = np.empty(rows.n_samples, np.int32)
-        distances = np.empty(rows.n_samples)
+        total = BlockSum(weights)
+        for part, (found, distances) in self.nearest_parts(rows, 1):
+            ids[part.first : part.first + len(part)] = found[:, 0]
+            total.add(part, distances[:, 0])
+        return ids, total.value * rows.weight_unit
 
-        def use(part: slice, block: np.ndarray, points: np.ndarray) -> None:
-            near = np.empty(len(points), points.dtype)
-            self._ready(points.dtype).nearest_of(points, ids[part], near)
-            distances_to(block, self.data_means, ids[part, None], distances[part, None])
+    def error(self, rows: Rows, weights: np.ndarray | None) -> float:
+        """Weighted sum of squared distances to the nearest mean."""
+        total = BlockSum(weights)
+        for part, (_, distances) in self.nearest_parts(rows, 1):
+            total.add(part, distances[:, 0])
+        return total.value * rows.weight_unit
 
-        self._each_block(rows, self.dtype, use)
-        return ids, distances
-
-    def k_nearest(self, rows: ArrayRows, k: int) -> tuple[np.ndarray, np.ndarray]:
+    def k_nearest(self, rows: Rows, k: int) -> tuple[np.ndarray, np.ndarray]:
         """The k nearest means (N, k) int32, nearest first, and squared distances (N, k) float64."""
-        ids = np.empty((rows.n_samples, k), np.int32)
-        distances = np.empty((rows.n_samples, k))
-
-        def use(part: slice, block: np.ndarray, points: np.ndarray) -> None:
-            near = np.empty((len(points), k), points.dtype)
-            self._ready(points.dtype).k_nearest_of(points, ids[part], near)
-            distances_to(block, self.data_means, ids[part], distances[part])
-
-        self._each_block(rows, self.dtype, use)
+        ids, distances = np.empty((rows.n_samples, k), np.int32), np.empty((rows.n_samples, k))
+        for part, found in self.nearest_parts(rows, k):
+            here = slice(part.first, part.first + len(part))
+            ids[here], distances[here] = found
         return ids, distances
 
-    def log_density(self, rows: ArrayRows, variance: float) -> np.ndarray:
-        """Exact log p(y) of every row (N,) float64, over all components (Eq. 1)."""
-        out = np.empty(rows.n_samples)
-        local_variance = variance * self.frame.scale**2
-        ready = self._ready(np.dtype(np.float64))
+    def mean_log_density(self, rows: Rows, variance: float, weights: np.ndarray | None) -> float:
+        """Weighted mean of log p(y)."""
+        total = BlockSum(weights)
+        for part, found in self.log_density_parts(rows, variance):
+            total.add(part, found)
+        return total.value / total.mass
 
-        def use(part: slice, _block: np.ndarray, points: np.ndarray) -> None:
-            ready.log_sum_of(points, 0.5 / local_variance, out[part])
 
-        self._each_block(rows, np.dtype(np.float64), use)
-        n_clusters, n_features = self.means.shape
-        out -= math.log(n_clusters) + 0.5 * n_features * math.log(2 * math.pi * variance)
-        return out
+def gathered(pieces: Iterable[np.ndarray], out: np.ndarray) -> np.ndarray:
+    """Pieces one after the other in one array, which they fill."""
+    n = 0
+    for piece in pieces:
+        out[n : n + len(piece)] = piece
+        n += len(piece)
+    return out
+
+
+class BlockSum:
+    """A weighted sum over rows, taken block by block: the same however they are read.
+
+    Parameters
+    ----------
+    weights : (N,) float64 or None
+        None: those that the rows come with, if any.
+    """
+
+    def __init__(self, weights: np.ndarray | None) -> None:
+        self._weights = weights
+        self.value = 0.0
+        self.mass = 0.0
+
+    def add(self, part: Part, values: np.ndarray) -> None:
+        """Add the values (n,) of a part's rows."""
+        mass = part.weights(self._weights)
+        for first, last in part.bounds():
+            if mass is None:
+                self.value += float(values[first:last].sum())
+                self.mass += last - first
+            else:
+                self.value += float((mass[first:last] * values[first:last]).sum())
+                self.mass += float(mass[first:last].sum())

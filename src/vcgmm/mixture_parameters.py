@@ -14,8 +14,8 @@ from .validation import check_choice, check_flag, check_integer, check_number
 COVARIANCES = tuple(FAMILIES)
 MIXINGS = ("equal", "learned")
 
-#: Smallest variances, relative to the data's, where none is given.  One that all clusters share is the mean of very
-#: many squares and needs hardly any; one of a cluster's own may be that of few points.
+#: Smallest variances, relative to the data's, where none is given.  One that all clusters share is the mean of
+#: very many squares and needs hardly any; one of a cluster's own may be that of few points.
 SHARED_FLOOR = 1e-14
 OWN_FLOOR = 1e-6
 
@@ -48,8 +48,8 @@ def check_kind(model: Any) -> Kind:
     """The parameters of a VCGMM that say which mixture it is; refuses what does not go together."""
     if model.covariance_type in ("full", "tied"):
         raise ValueError(
-            f"covariance_type={model.covariance_type!r} is not offered: use sklearn.mixture.GaussianMixture for it, "
-            f"or one of {', '.join(map(repr, COVARIANCES))} here."
+            f"covariance_type={model.covariance_type!r} is not offered: use sklearn.mixture.GaussianMixture for "
+            f"it, or one of {', '.join(map(repr, COVARIANCES))} here."
         )
     covariance_type = check_choice("covariance_type", model.covariance_type, COVARIANCES)
     mixing = "equal" if covariance_type == "isotropic" else "learned"
@@ -66,8 +66,8 @@ def check_kind(model: Any) -> Kind:
         what = f"covariance_type={covariance_type!r} with mixing={mixing!r}"
         if model.search == "pointwise":
             raise ValueError(
-                f"search='pointwise' is the paper's, for one variance and equal weights, and does not know {what}: "
-                f"use search='blocked'."
+                f"search='pointwise' is the paper's, for one variance and equal weights, and does not know "
+                f"{what}: use search='blocked'."
             )
         if model.checkpoint is not None:
             raise ValueError(
@@ -83,20 +83,26 @@ def attributes_of(covariance_type: str, mixture: Mixture) -> dict[str, np.ndarra
     return {"weights_": mixture.weights, "covariances_": np.ascontiguousarray(covariances)}
 
 
+def fitted_kind(model: Any) -> tuple[str, str]:
+    """`covariance_type` and `mixing` of a fitted VCGMM, whatever its parameters have become since."""
+    facts = getattr(model, "_training", {})
+    return facts.get("covariance_type", "isotropic"), facts.get("mixing", "equal")
+
+
 def mixture_of(model: Any) -> Mixture:
     """A fitted VCGMM as a mixture in data coordinates; a cluster that was dropped has weight 0."""
-    variances = FAMILIES[model.covariance_type].from_covariances(model.covariances_, len(model.means_))
-    return Mixture(model.means_, variances, model.weights_)
+    family = FAMILIES[fitted_kind(model)[0]]
+    return Mixture(model.means_, family.from_covariances(model.covariances_, len(model.means_)), model.weights_)
 
 
 def is_shared(model: Any) -> bool:
-    """Whether a VCGMM is the paper's model: one variance and equal weights."""
-    return model.covariance_type == "isotropic" and model.mixing in (None, "equal")
+    """Whether a fitted VCGMM is the paper's model: one variance and equal weights."""
+    return fitted_kind(model) == ("isotropic", "equal")
 
 
 def n_parameters(model: Any) -> int:
     """Free parameters of a fitted VCGMM: means, variances, and weights unless they are fixed."""
+    covariance_type, mixing = fitted_kind(model)
     n_clusters, n_features = model.means_.shape
-    learned = model.mixing == "learned" or (model.mixing is None and model.covariance_type != "isotropic")
-    variances = FAMILIES[model.covariance_type].n_parameters(n_clusters, n_features)
-    return int(model.means_.size) + variances + (n_clusters - 1 if learned else 0)
+    variances = FAMILIES[covariance_type].n_parameters(n_clusters, n_features)
+    return int(model.means_.size) + variances + (n_clusters - 1 if mixing == "learned" else 0)

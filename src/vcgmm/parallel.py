@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Generator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import closing
 from types import TracebackType
+from typing import TypeVar
 
 from threadpoolctl import ThreadpoolController
 
 #: Chunks per thread: enough that a slow one does not leave the others waiting.
 CHUNKS_PER_THREAD = 8
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+#: Tasks of `Workers.in_order` that are under way or done and not yet taken, beyond one per thread.
+IN_HAND = 2
 
 _blas_lock = threading.Lock()
 _blas_users = 0
@@ -112,3 +121,36 @@ class Workers:
                 future.result()
         finally:
             stopped.set()  # after an error or an interruption, nobody takes another chunk
+
+    def in_order(
+        self, work: Callable[[Task], Result], tasks: Generator[Task, None, None]
+    ) -> Generator[tuple[Task, Result], None, None]:
+        """Every task with what work(task) gives, in the order of the tasks, while further ones are worked on.
+
+        Parameters
+        ----------
+        work : callable
+            May be called for several tasks at the same time.
+        tasks : generator
+            Taken from this thread, as late as possible: few are in memory at a time.  Closed at the end, whatever
+            happens; so should be what this returns.
+        """
+        with closing(tasks):
+            if self._pool is None:
+                for task in tasks:
+                    yield task, work(task)
+                return
+            waiting: deque[tuple[Task, Future[Result]]] = deque()
+            try:
+                for task in tasks:
+                    waiting.append((task, self._pool.submit(work, task)))
+                    if len(waiting) >= self.n_threads + IN_HAND:
+                        done, future = waiting.popleft()
+                        yield done, future.result()
+                while waiting:
+                    done, future = waiting.popleft()
+                    yield done, future.result()
+            finally:  # after an error or an interruption, nothing goes on behind our back
+                for _, future in waiting:
+                    future.cancel()
+                wait([future for _, future in waiting])

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_array, validate_data
 
-from .data import ArrayRows
+from .data import ArrayRows, Rows, Source, StreamedRows
 
 TWO_DIMENSIONS = "Give a 2D array of real numbers, one row per sample and one column per feature."
 
@@ -122,7 +122,7 @@ def check_dense(name: str, X: object) -> None:
         )
 
 
-def check_rows(estimator: Any, X: object, *, reset: bool) -> ArrayRows:
+def check_rows(estimator: Any, X: object, *, reset: bool) -> Rows:
     """X as rows of real numbers, in its own dtype and without a copy where it is an array already.
 
     Whether they are finite is checked where they are read: in the first pass of a fit, or block by block.
@@ -131,9 +131,12 @@ def check_rows(estimator: Any, X: object, *, reset: bool) -> ArrayRows:
     ----------
     estimator : estimator
         Learns (reset=True) or compares the number and names of features.
-    X : array-like of shape (N, D)
+    X : array-like of shape (N, D), or source
     reset : bool
     """
+    if isinstance(X, Source):
+        check_features(estimator, X, reset=reset)
+        return check_source(X)
     check_dense("X", X)
     with blame("X", TWO_DIMENSIONS if reset else "Give the features that the model was fitted on, as a 2D array."):
         array = validate_data(
@@ -143,8 +146,43 @@ def check_rows(estimator: Any, X: object, *, reset: bool) -> ArrayRows:
     return ArrayRows(array)
 
 
-def check_matrix(name: str, X: object) -> ArrayRows:
-    """A two-dimensional array of real numbers that no estimator is bound to; like `check_rows` otherwise."""
+def check_source(source: Source) -> StreamedRows:
+    """Rows of a source; at least one."""
+    if source.n_samples == 0:
+        raise ValueError(f"{source.name} holds no rows. Give at least one.")
+    return StreamedRows(source)
+
+
+def check_features(estimator: Any, source: Source, *, reset: bool) -> None:
+    """Learn or compare the number and names of a source's features, as scikit-learn does for arrays and frames."""
+    if reset:
+        estimator.n_features_in_ = source.n_features
+        if source.columns is not None:
+            estimator.feature_names_in_ = np.array(source.columns, object)
+        elif hasattr(estimator, "feature_names_in_"):
+            del estimator.feature_names_in_
+        return
+    if source.n_features != estimator.n_features_in_:
+        raise ValueError(
+            f"{source.name} has {source.n_features} features, but {type(estimator).__name__} is expecting "
+            f"{estimator.n_features_in_} features as input. Give the features that the model was fitted on."
+        )
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is not None and source.columns is not None and list(names) != list(source.columns):
+        place = next(i for i, pair in enumerate(zip(names, source.columns, strict=True)) if pair[0] != pair[1])
+        raise ValueError(
+            f"{source.name} has {source.columns[place]!r} as feature {place}, but the model was fitted with "
+            f"{names[place]!r} there: choose the columns that it was fitted on, in that order, with columns=."
+        )
+
+
+def check_matrix(name: str, X: object) -> Rows:
+    """Rows of real numbers that no estimator is bound to; like `check_rows` otherwise."""
+    return check_source(X) if isinstance(X, Source) else check_array_rows(name, X)
+
+
+def check_array_rows(name: str, X: object) -> ArrayRows:
+    """A two-dimensional array of real numbers."""
     check_dense(name, X)
     with blame(name, TWO_DIMENSIONS):
         array = check_array(X, dtype="numeric", order=None, copy=False, ensure_all_finite=False, input_name=name)
@@ -191,9 +229,20 @@ def check_weights(sample_weight: object, n_samples: int) -> np.ndarray | None:
     return np.ascontiguousarray(weights)
 
 
+def check_weights_of(rows: Rows, sample_weight: object) -> np.ndarray | None:
+    """Weights of rows: (N,) where they are given; None where the rows come with their own, or all count alike."""
+    if isinstance(rows, StreamedRows) and rows.source.weighted:
+        if sample_weight is not None:
+            raise ValueError(
+                f"sample_weight is given, but {rows.name} was opened with weights of its own: leave one out."
+            )
+        rows.use_weights()
+    return check_weights(sample_weight, rows.n_samples)
+
+
 def check_centers(name: str, centers: object, n_features: int, n_components: int | None = None) -> np.ndarray:
     """Centres as (C, D) float64, finite."""
-    rows = check_matrix(name, centers)
+    rows = check_array_rows(name, np.asarray(centers) if isinstance(centers, Source) else centers)
     for block in range(rows.n_blocks):
         rows.refuse_nonfinite(block)
     array = rows.array.astype(np.float64)

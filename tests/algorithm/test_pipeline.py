@@ -9,7 +9,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from vcgmm import VCGMM
-from vcgmm.algorithm.coreset import all_rows
+from vcgmm.algorithm.coreset import Coreset, all_rows
 from vcgmm.algorithm.frame import Moments, moments
 from vcgmm.algorithm.pipeline import SMALLEST_VARIANCE, check_distinct, make_coreset, to_local, variance_floor
 from vcgmm.data import ArrayRows
@@ -21,6 +21,10 @@ INLINE = Workers(1)
 
 def moments_of(X: np.ndarray, weights: np.ndarray | None = None) -> Moments:
     return moments(ArrayRows(X), weights, INLINE, lambda _: None)
+
+
+def coreset_of(X: np.ndarray, chosen: Any, weights: np.ndarray | None = None) -> Coreset:
+    return make_coreset(ArrayRows(X), weights, moments_of(X, weights), chosen, INLINE, lambda _: None)
 
 
 def settings(**changes: Any) -> Any:
@@ -52,17 +56,15 @@ def test_all_fits_see_one_coreset(X: np.ndarray) -> None:
 
 def test_a_coreset_as_large_as_the_data_is_the_data(X: np.ndarray) -> None:
     for size in (None, 400, 1000):
-        coreset = make_coreset(ArrayRows(X), None, moments_of(X), settings(coreset_size=size))
+        coreset = coreset_of(X, settings(coreset_size=size))
         np.testing.assert_array_equal(coreset.weights, np.ones(400))
     weights = (np.arange(400) < 30).astype(np.float64)
-    usable = make_coreset(ArrayRows(X), weights, moments_of(X, weights), settings(coreset_size=30))
+    usable = coreset_of(X, settings(coreset_size=30), weights)
     np.testing.assert_array_equal(usable.indices, np.arange(30))
 
 
 def test_a_smaller_coreset_is_drawn_by_the_seed(X: np.ndarray) -> None:
-    drawn = [
-        make_coreset(ArrayRows(X), None, moments_of(X), settings(seed=seed)).indices.tolist() for seed in (0, 0, 1)
-    ]
+    drawn = [coreset_of(X, settings(seed=seed)).indices.tolist() for seed in (0, 0, 1)]
     assert drawn[0] == drawn[1] != drawn[2]
 
 

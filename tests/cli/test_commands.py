@@ -43,7 +43,7 @@ def test_labels(runner: CliRunner, folder: Path, rows: np.ndarray, fitted: VCGMM
 
         labels = parquet.read_table(output)["label"].to_numpy()
     else:
-        labels = np.load(output) if suffix == ".npy" else vcgmm.open(output)[:, 0]
+        labels = np.load(output) if suffix == ".npy" else np.asarray(vcgmm.open(output))[:, 0]
     np.testing.assert_array_equal(labels, fitted.predict(rows))
     if suffix == ".npy":
         assert labels.dtype == np.int32
@@ -188,15 +188,15 @@ def test_info_of_rows(runner: CliRunner, folder: Path, rows: np.ndarray) -> None
         "n_samples": 2000,
         "n_features": 2,
         "dtype": "float32",
-        "contiguous": "rows",
-        "mapped": True,
+        "columns": None,
+        "in_memory": False,
         "bytes": Path("rows.npy").stat().st_size,
     }
     np.savez("two.npz", a=rows, b=rows[:7])
     facts = json.loads(run(runner, "info", "two.npz:b", "--json").stdout)
-    assert (facts["n_samples"], facts["mapped"]) == (7, False)
+    assert (facts["n_samples"], facts["bytes"]) == (7, Path("two.npz").stat().st_size)
     facts = json.loads(run(runner, "info", "-", "--json", input="1,2\n3,4\n").stdout)
-    assert (facts["n_samples"], facts["dtype"]) == (2, "float64")
+    assert (facts["n_samples"], facts["dtype"], facts["in_memory"]) == (2, "float64", True)
 
 
 def test_info_of_a_damaged_model(runner: CliRunner, folder: Path) -> None:
@@ -356,18 +356,18 @@ def test_completion(
 
 
 def test_unexpected_errors_ask_for_debug(runner: CliRunner, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: Any) -> None:
+    def fail(*_: Any, **__: Any) -> None:
         raise KeyError("odd")
 
     monkeypatch.setattr(VCGMM, "predict", fail)
     result = run(runner, "predict", "model.vcgmm", "rows.npy", "-o", "labels.npy", "-q", code=1)
     assert result.stderr == "Error: KeyError: 'odd'. Run it again with --debug to see where.\n"
-    monkeypatch.setattr(VCGMM, "predict", lambda *_: [][1])
+    monkeypatch.setattr(VCGMM, "predict", lambda *_, **__: [][1])
     run(runner, "predict", "model.vcgmm", "rows.npy", "-o", "labels.npy", "-q", code=1)
 
 
 def test_too_little_memory_is_explained(runner: CliRunner, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: Any) -> None:
+    def fail(*_: Any, **__: Any) -> None:
         raise MemoryError
 
     monkeypatch.setattr(VCGMM, "predict", fail)
@@ -378,7 +378,7 @@ def test_too_little_memory_is_explained(runner: CliRunner, folder: Path, monkeyp
 def test_an_interrupt_anywhere_writes_nothing(
     runner: CliRunner, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupt(*_: Any) -> None:
+    def interrupt(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(VCGMM, "predict", interrupt)

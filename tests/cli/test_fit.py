@@ -236,7 +236,7 @@ FAILURES: dict[str, tuple[list[str], str]] = {
     "no such file": (["nothing.npy"], "nothing.npy does not exist"),
     "a model as rows": (["model.vcgmm"], "model.vcgmm is of an unknown kind"),
     "too few rows": (["rows.npy", "-k", "5000"], "n_samples=2000 is fewer than n_components=5000"),
-    "rows that are not finite": (["nan.npy"], "Input X contains NaN: the first in row 3, feature 1"),
+    "rows that are not finite": (["nan.npy"], "Input nan.npy contains NaN: the first in row 3, feature 1"),
     "one dimension": (["flat.npy"], "flat.npy holds an array of shape (5,)"),
     "a bad table": (["bad.csv"], "bad.csv has 'b', not a number, in line 1, column 2"),
     "means of another width": (["rows.npy", "--init", "nan.npy"], "init"),

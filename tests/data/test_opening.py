@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import vcgmm
-from vcgmm.data.opening import read_array, read_stream
+from vcgmm.data.opening import open_vector
+from vcgmm.data.streams import read_stream
 from vcgmm.data.writing import SUFFIXES, write_array
 
 X = np.random.default_rng(0).normal(size=(20, 3))
@@ -36,15 +37,13 @@ def write(path: Path, text: str | bytes) -> Path:
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", ">f8", "uint8", "int64", "bool"])
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_npy_files_are_mapped(tmp_path: Path, dtype: str, order: Any) -> None:
+def test_npy_files_keep_their_type(tmp_path: Path, dtype: str, order: Any) -> None:
     array = np.array(np.abs(X), dtype=dtype, order=order)
     np.save(tmp_path / "X.npy", array)
     rows = vcgmm.open(tmp_path / "X.npy")
-    assert isinstance(rows, np.memmap)
-    assert rows.dtype == array.dtype
+    assert (rows.shape, rows.dtype, len(rows)) == (array.shape, array.dtype, 20)
     np.testing.assert_array_equal(rows, array)
-    with pytest.raises(ValueError, match="read-only"):
-        rows[0] = 0
+    assert np.asarray(rows, dtype=np.float64).dtype == np.float64
 
 
 def test_an_opened_file_can_be_fitted(tmp_path: Path) -> None:
@@ -60,7 +59,7 @@ def test_npz_files(tmp_path: Path, save: Any) -> None:
     np.testing.assert_array_equal(vcgmm.open(tmp_path / "one.npz"), X)
     np.testing.assert_array_equal(vcgmm.open(tmp_path / "two.npz", key="b"), X + 1)
     np.testing.assert_array_equal(vcgmm.open(f"{tmp_path}/two.npz:b"), X + 1)
-    with pytest.raises(ValueError, match=r"two.npz holds the arrays a, b: say which one, as in data.npz:a"):
+    with pytest.raises(ValueError, match=r"two.npz holds the arrays a, b: say which one, as in two.npz:a"):
         vcgmm.open(tmp_path / "two.npz")
     with pytest.raises(ValueError, match=r"holds the arrays a, b: there is no 'c'"):
         vcgmm.open(tmp_path / "two.npz", key="c")
@@ -95,7 +94,7 @@ def test_what_is_no_table_of_real_numbers_is_refused(tmp_path: Path, array: np.n
 
 def test_weights_have_one_dimension(tmp_path: Path) -> None:
     np.save(tmp_path / "w.npy", np.ones(5))
-    assert read_array(tmp_path / "w.npy").shape == (5,)
+    assert open_vector(tmp_path / "w.npy").shape == (5, 1)
 
 
 @pytest.mark.parametrize("suffix", [".npy", ".npz"])
@@ -112,7 +111,7 @@ def test_damaged_files_are_named(tmp_path: Path, suffix: str) -> None:
     for content in bad:
         path.write_bytes(content)
         with pytest.raises(ValueError, match=rf"X{suffix} is not a valid {suffix} file: .+\. Write it with"):
-            vcgmm.open(path)
+            np.asarray(vcgmm.open(path))
 
 
 def io_bytes(array: np.ndarray) -> bytes:
@@ -126,7 +125,7 @@ def test_names_that_cannot_be_opened(tmp_path: Path) -> None:
         vcgmm.open(tmp_path / "nothing.npy")
     with pytest.raises(FileNotFoundError, match=r"nothing.npz does not exist"):
         vcgmm.open(f"{tmp_path}/nothing.npz:a")
-    with pytest.raises(IsADirectoryError, match="is a folder"):
+    with pytest.raises(FileNotFoundError, match="holds no files"):
         vcgmm.open(tmp_path)
     with pytest.raises(ValueError, match=r"X.jpg is of an unknown kind: .* \.npy, \.npz, \.csv, \.tsv"):
         vcgmm.open(write(tmp_path / "X.jpg", "picture"))
@@ -273,7 +272,7 @@ def test_bad_streams_are_explained(content: bytes, message: str) -> None:
 def test_what_is_written_is_read(tmp_path: Path, suffix: str, dtype: str) -> None:
     array = (100 * X).astype(dtype)
     write_array(tmp_path / f"a{suffix}", array, ["x", 'qu"o,te', "t\tab"])
-    np.testing.assert_array_equal(vcgmm.open(tmp_path / f"a{suffix}").astype(dtype), array)
+    np.testing.assert_array_equal(np.asarray(vcgmm.open(tmp_path / f"a{suffix}"), dtype), array)
 
 
 def test_vectors_are_written_as_one_column(tmp_path: Path) -> None:

@@ -5,7 +5,14 @@ import math
 import numpy as np
 import pytest
 
-from vcgmm.kernels.moments import absolute_sum, change_coordinates, squared_deviations, weighted_sum
+from vcgmm.kernels.moments import (
+    absolute_sum,
+    change_coordinates,
+    merge_moments,
+    scatter,
+    squared_deviations,
+    weighted_sum,
+)
 
 pytestmark = pytest.mark.interpreted
 
@@ -49,6 +56,36 @@ def test_deviations_lose_nothing_to_an_offset(rows: np.ndarray) -> None:
     out = np.empty(50)
     squared_deviations(rows, centre, out)
     np.testing.assert_allclose(out, ((rows.astype(np.float64) - centre) ** 2).sum(axis=1), rtol=1e-14)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_scatter_is_the_weighted_sum_of_deviations(rows: np.ndarray, weighted: bool) -> None:
+    weights = np.random.default_rng(2).random(50) if weighted else np.empty(0)
+    centre = rows.astype(np.float64).mean(axis=0)
+    out = np.empty(50)
+    squared_deviations(rows, centre, out)
+    expected = math.fsum(out * weights) if weighted else math.fsum(out)
+    assert scatter(rows, weights, centre) == pytest.approx(expected, rel=1e-13)
+
+
+def test_moments_of_blocks_merge_into_those_of_all() -> None:
+    rng = np.random.default_rng(3)
+    blocks = [offset + rng.normal(size=(n, 2)) for n, offset in ((5, 0.0), (1, 1e4), (7, -50.0), (3, 1e-3))]
+    weights = [rng.random(5), np.zeros(1), rng.random(7), rng.random(3)]
+    sums = np.array([w @ block for w, block in zip(weights, blocks, strict=True)])
+    masses = np.array([w.sum() for w in weights])
+    means = sums / np.where(masses, masses, 1.0)[:, None]
+    scatters = np.array(
+        [w @ ((block - mean) ** 2).sum(axis=1) for w, block, mean in zip(weights, blocks, means, strict=True)]
+    )
+    total = np.zeros(2)
+    mass, spread = merge_moments(sums[:1], masses[:1], scatters[:1], total, 0.0, 0.0)
+    mass, spread = merge_moments(sums[1:], masses[1:], scatters[1:], total, mass, spread)
+    every, weight = np.concatenate(blocks), np.concatenate(weights)
+    mean = np.average(every, axis=0, weights=weight)
+    assert mass == pytest.approx(weight.sum())
+    np.testing.assert_allclose(total / mass, mean, rtol=1e-12)
+    assert spread == pytest.approx(weight @ ((every - mean) ** 2).sum(axis=1), rel=1e-12)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

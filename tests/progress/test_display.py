@@ -138,7 +138,19 @@ def test_a_terminal_shows_a_bar_and_the_rate_of_rows() -> None:
         progress.advance(1000)
     assert "━" in written(console)
     assert "1,000/4,000 rows" in written(console)
+    assert "about 1 s left" in written(console)
     assert "rows/s" in written(console)
+
+
+@pytest.mark.parametrize("total", [None, 4000])
+def test_no_time_is_left_where_it_is_not_known_or_over(total: int | None) -> None:
+    console = terminal()
+    with RichProgress(console) as progress:
+        progress.start("coreset", total)
+        progress.advance(4000)
+        progress.finish()
+    assert "rows/s" in written(console)
+    assert "left" not in written(console)
 
 
 @pytest.mark.parametrize("finished", [False, True])

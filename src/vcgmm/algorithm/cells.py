@@ -67,7 +67,8 @@ class Neighbourhoods:
     """G_c and the shared candidates, kept up to date as the means move.
 
     The candidates of a cluster hold the union of G_c' over c' in G_c, which is the paper's search space of a
-    point whose winners are G_c, and the nearest others, `n_candidates` in all, then `n_explore` random ones.
+    point whose winners are G_c, the nearest others, and clusters that have this one high on their own lists,
+    `n_candidates` in all, then `n_explore` random ones.
     G_c ranks clusters by the distance between means: by mean squared distance to its members, up to a constant
     (the paper averages distances).
 

@@ -6,16 +6,24 @@ mean, and stands for w / (N' q) rows.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 
 import numpy as np
 
-from ..data import ArrayRows
+from ..data import ArrayRows, Rows
 from ..kernels.sorting import fingerprints
+from ..parallel import Workers
+from .drawing import Draws, draw
 from .frame import Moments
 
-#: Rounds of drawing on when a coreset has too few distinct points, before the missing ones are looked up.
-EXTRA_ROUNDS = 16
+#: Rounds of drawing on when a coreset has too few distinct points, each a pass over the rows, before the missing
+#: ones are looked up in one more.
+EXTRA_ROUNDS = 4
+
+#: How far the sum of all probabilities may be from 1: more is not the rounding of a sum, and a pass is repeated.
+TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -41,79 +49,69 @@ class Coreset:
         return len(self.indices)
 
 
-def sampling_probabilities(moments: Moments, weights: np.ndarray | None) -> np.ndarray:
-    """q(n) of every row; where all rows are equal, proportional to their weights."""
-    spread = moments.total_variance * moments.total_weight
-    if spread <= 0.0:
-        equal = np.ones(len(moments.deviations)) if weights is None else weights
-        return equal / moments.total_weight
-    probabilities = moments.deviations * (0.5 / spread)  # one array of length N, changed in place
-    probabilities += 0.5 / moments.total_weight
-    if weights is not None:
-        probabilities *= weights
-    return probabilities
-
-
-def draw(probabilities: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
-    """Indices of `size` independent draws, ascending, repeated as often as drawn."""
-    running = np.cumsum(probabilities)
-    places = np.searchsorted(running, np.sort(rng.random(size)) * running[-1], side="right")
-    # Rounding may point just past the last row that has any probability.
-    last = len(probabilities) - 1 - int(np.argmax(probabilities[::-1] > 0))
-    return np.minimum(places, last)
-
-
 def lightweight_coreset(
-    rows: ArrayRows,
+    rows: Rows,
     moments: Moments,
     weights: np.ndarray | None,
     size: int,
     rng: np.random.Generator,
-    n_distinct: int = 1,
+    n_distinct: int,
+    workers: Workers,
+    advance: Callable[[int], None],
 ) -> Coreset:
-    """Draw a coreset.
+    """Draw a coreset, in one pass over the rows, or a few where it lacks different points.
 
     Parameters
     ----------
-    rows : ArrayRows
+    rows : Rows
     moments : Moments
     weights : (N,) float64 or None
+        None: those that the rows come with, if any.
     size : int
         Number of draws N'.  Rows drawn more than once appear once, with their weights added.
     rng : numpy Generator
     n_distinct : int
         Draw on until there are this many different points, if the data has them.
+    workers : Workers
+    advance : callable
+        Told how many rows have been read since the last call.
 
     Returns
     -------
     Coreset
     """
-    probabilities = sampling_probabilities(moments, weights)
-    drawn = draw(probabilities, size, rng)
-    indices = np.unique(drawn)
+
+    def draw_more(size: int, spread: float) -> tuple[Draws, float]:
+        numbers = np.sort(rng.random(size))
+        drawn, total = draw(rows, moments, weights, numbers, spread, workers, advance)
+        if abs(total - 1.0) > TOLERANCE:  # the spread was mostly rounding: take what this pass has found instead
+            spread *= 2.0 * total - 1.0
+            drawn, _ = draw(rows, moments, weights, numbers, spread, workers, advance)
+        return drawn, spread
+
+    drawn, spread = draw_more(size, moments.spread)
     for _ in range(EXTRA_ROUNDS):
-        if count_distinct(rows.take(indices), n_distinct) >= n_distinct or len(indices) == np.count_nonzero(
-            probabilities
-        ):
+        if count_distinct(drawn.points, n_distinct) >= n_distinct or len(drawn.indices) == moments.n_usable:
             break
-        drawn = np.concatenate([drawn, draw(probabilities, max(size, n_distinct), rng)])
-        indices = np.unique(drawn)
-    indices, counts = np.unique(drawn, return_counts=True)
-    mass = 1.0 if weights is None else weights[indices]
-    coreset_weights = counts * mass / (len(drawn) * probabilities[indices])
-    if n_distinct > 1 and count_distinct(rows.take(indices), n_distinct) < n_distinct:
-        every = np.ones(rows.n_samples) if weights is None else weights
-        indices, coreset_weights = _add_unseen(rows, every, indices, coreset_weights, n_distinct)
-    return Coreset(indices, rows.take(indices), coreset_weights)
+        more, spread = draw_more(max(size, n_distinct), spread)
+        drawn = drawn.and_also(more)
+    coreset = Coreset(
+        drawn.indices, drawn.points, drawn.counts * drawn.masses / (drawn.size * drawn.probabilities)
+    )
+    if n_distinct > 1 and count_distinct(drawn.points, n_distinct) < n_distinct:
+        return _add_unseen(rows, weights, coreset, n_distinct, advance)
+    return coreset
 
 
-def all_rows(rows: ArrayRows, weights: np.ndarray | None) -> Coreset:
-    """The data itself as a coreset, without rows of weight zero."""
+def all_rows(rows: Rows, weights: np.ndarray | None) -> Coreset:
+    """The data itself as a coreset, in memory, without rows of weight zero."""
+    if weights is None and rows.weighted:
+        weights = np.concatenate([part.own_weights for part in rows.parts() if part.own_weights is not None])
+    points = rows.all()
     if weights is None:
-        return Coreset(np.arange(rows.n_samples), rows.array, np.ones(rows.n_samples))
+        return Coreset(np.arange(len(points)), points, np.ones(len(points)))
     indices = np.flatnonzero(weights)
-    points = rows.array if len(indices) == rows.n_samples else rows.take(indices)
-    return Coreset(indices, points, weights[indices])
+    return Coreset(indices, points if len(indices) == len(points) else points[indices], weights[indices])
 
 
 def row_hashes(points: np.ndarray) -> np.ndarray:
@@ -140,14 +138,30 @@ def count_distinct(points: np.ndarray, enough: int) -> int:
 
 
 def _add_unseen(
-    rows: ArrayRows, mass: np.ndarray, indices: np.ndarray, weights: np.ndarray, n_distinct: int
-) -> tuple[np.ndarray, np.ndarray]:
+    rows: Rows, weights: np.ndarray | None, coreset: Coreset, n_distinct: int, advance: Callable[[int], None]
+) -> Coreset:
     """Add rows that no draw has met, each with its own weight, until there are `n_distinct` different points."""
-    candidates = np.flatnonzero(mass)
-    hashes, firsts = np.unique(row_hashes(rows.array)[candidates], return_index=True)
-    unseen = np.sort(candidates[firsts[~np.isin(hashes, row_hashes(rows.take(indices)))]])
-    missing = n_distinct - (len(hashes) - len(unseen))
-    added = unseen[: max(0, missing)]
-    indices = np.concatenate([indices, added])
+    seen = np.unique(row_hashes(coreset.points))
+    pieces = [coreset]
+    with closing(rows.parts()) as parts:
+        for part in parts:
+            mass = part.weights(weights)
+            candidates = np.arange(len(part)) if mass is None else np.flatnonzero(mass)
+            hashes, firsts = np.unique(row_hashes(part.rows[candidates]), return_index=True)
+            unseen = np.sort(candidates[firsts[~np.isin(hashes, seen)]])[: n_distinct - len(seen)]
+            if len(unseen):
+                points = np.ascontiguousarray(part.rows[unseen])
+                seen = np.union1d(seen, row_hashes(points))
+                pieces.append(
+                    Coreset(part.first + unseen, points, np.ones(len(unseen)) if mass is None else mass[unseen])
+                )
+            advance(len(part))
+            if len(seen) >= n_distinct:
+                break
+    indices = np.concatenate([piece.indices for piece in pieces])
     order = np.argsort(indices, kind="stable")
-    return indices[order], np.concatenate([weights, mass[added]])[order]
+    return Coreset(
+        indices[order],
+        np.concatenate([piece.points for piece in pieces])[order],
+        np.concatenate([piece.weights for piece in pieces])[order],
+    )

@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ..data import ArrayRows
+from ..data import Part, Rows
 from ..data.rows import exact_float
-from ..kernels.moments import change_coordinates, squared_deviations, weighted_sum
+from ..kernels.moments import change_coordinates, merge_moments, scatter, weighted_sum
 from ..parallel import Workers
 
 #: Below this, squares of float64 lose their digits.
@@ -60,22 +61,27 @@ class Frame:
 
 @dataclass(frozen=True)
 class Moments:
-    """Two passes over the rows.
+    """What one pass over the rows tells.
 
     Attributes
     ----------
     total_weight : float
     mean : (D,) float64
-    deviations : (N,) float64
-        Squared distance of every row to the mean.
     total_variance : float
-        Weighted mean of `deviations`.
+        Weighted mean of the squared distances to the mean.
+    n_usable : int
+        Rows of positive weight.
     """
 
     total_weight: float
     mean: np.ndarray
-    deviations: np.ndarray
     total_variance: float
+    n_usable: int
+
+    @property
+    def spread(self) -> float:
+        """Weighted sum of the squared distances to the mean."""
+        return self.total_variance * self.total_weight
 
     def frame(self, dtype: np.dtype[Any]) -> Frame:
         """Coordinates in which these rows have mean 0 and features vary by about one."""
@@ -84,44 +90,61 @@ class Moments:
         return Frame(self.mean, scale, dtype)
 
 
-def moments(
-    rows: ArrayRows, weights: np.ndarray | None, workers: Workers, advance: Callable[[int], None]
-) -> Moments:
-    """Mean and squared deviations of all rows; refuses rows that are not finite.
+@dataclass(frozen=True)
+class PartMoments:
+    """Sums over each block of a part.
+
+    Attributes
+    ----------
+    sums : (k, D) float64
+    masses, scatters : (k,) float64
+        Weight of a block, and its scatter about its own mean.
+    n_usable : int
+    """
+
+    sums: np.ndarray
+    masses: np.ndarray
+    scatters: np.ndarray
+    n_usable: int
+
+
+def part_moments(part: Part, weights: np.ndarray | None) -> PartMoments:
+    """Sums over each block of a part with weights (n,) or None; refuses rows that are not finite."""
+    bounds = list(part.bounds())
+    sums = np.zeros((len(bounds), part.rows.shape[1]))
+    masses, scatters = np.zeros(len(bounds)), np.zeros(len(bounds))
+    for i, (first, last) in enumerate(bounds):
+        block = part.block(first, last)
+        mass = np.empty(0) if weights is None else weights[first:last]
+        weighted_sum(block, mass, sums[i])
+        if not np.isfinite(sums[i]).all():
+            part.refuse_nonfinite(first, last)
+        masses[i] = last - first if weights is None else mass.sum()
+        if masses[i] > 0.0:
+            scatters[i] = scatter(block, mass, sums[i] / masses[i])
+    return PartMoments(sums, masses, scatters, len(part) if weights is None else int(np.count_nonzero(weights)))
+
+
+def moments(rows: Rows, weights: np.ndarray | None, workers: Workers, advance: Callable[[int], None]) -> Moments:
+    """Mean and variance of all rows, in one pass; refuses rows that are not finite.
 
     Parameters
     ----------
-    rows : ArrayRows
+    rows : Rows
     weights : (N,) float64 or None
-        Non-negative, not all zero.
+        Non-negative, not all zero; None: those that the rows come with, if any.
     workers : Workers
     advance : callable
-        Told how many rows have been read since the last call, in two passes over all of them.
+        Told how many rows have been read since the last call.
     """
-    none = np.empty(0)
-    sums = np.zeros((rows.n_blocks, rows.n_features))
-    deviations = np.empty(rows.n_samples)
-
-    def add(_thread: int, first: int, last: int) -> None:
-        for i in range(first, last):
-            a, b = rows.bounds(i)
-            weighted_sum(rows.block(i), none if weights is None else weights[a:b], sums[i])
-            if not np.isfinite(sums[i]).all():
-                rows.refuse_nonfinite(i)
-            advance(b - a)
-
-    workers.run(add, rows.n_blocks)
-    total = float(rows.n_samples if weights is None else weights.sum())
-    mean = sums.sum(axis=0) / total
-
-    def deviate(_thread: int, first: int, last: int) -> None:
-        for i in range(first, last):
-            a, b = rows.bounds(i)
-            squared_deviations(rows.block(i), mean, deviations[a:b])
-            advance(b - a)
-
-    workers.run(deviate, rows.n_blocks)
-    variance = float(deviations.sum() if weights is None else np.dot(weights, deviations)) / total
+    total = np.zeros(rows.n_features)
+    mass, spread, n_usable = 0.0, 0.0, 0
+    with closing(workers.in_order(lambda part: part_moments(part, part.weights(weights)), rows.parts())) as parts:
+        for part, facts in parts:
+            mass, spread = merge_moments(facts.sums, facts.masses, facts.scatters, total, mass, spread)
+            n_usable += facts.n_usable
+            advance(len(part))
+    variance = spread / mass
     if not math.isfinite(variance):
         raise ValueError(
             f"{rows.name} holds values so large that their squares overflow float64: divide it by its largest "
@@ -131,15 +154,18 @@ def moments(
         raise ValueError(
             f"{rows.name} varies so little that its squares underflow float64: multiply it by a large number."
         )
-    return Moments(total, mean, deviations, variance)
+    return Moments(mass, total / mass, variance, n_usable)
 
 
-def _varies(rows: ArrayRows, weights: np.ndarray | None) -> bool:
+def _varies(rows: Rows, weights: np.ndarray | None) -> bool:
     """Whether any two rows that count differ."""
-    one = rows.array[0 if weights is None else int(np.argmax(weights > 0))]
-    for i in range(rows.n_blocks):
-        a, b = rows.bounds(i)
-        block = rows.array[a:b] if weights is None else rows.array[a:b][weights[a:b] > 0]
-        if (block != one).any():
-            return True
+    one: np.ndarray | None = None
+    with closing(rows.parts()) as parts:
+        for part in parts:
+            mass = part.weights(weights)
+            counted = part.rows if mass is None else part.rows[mass > 0]
+            if one is None and len(counted):
+                one = counted[0]
+            if one is not None and (counted != one).any():
+                return True
     return False

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..data import ArrayRows
+from ..data import Rows
 from ..parallel import Workers
 from ..progress import Callback, Progress
 from .attempts import CORESET, Attempts
@@ -60,7 +60,7 @@ class Result:
 
 
 def run(
-    rows: ArrayRows,
+    rows: Rows,
     weights: np.ndarray | None,
     settings: Settings,
     callbacks: Sequence[Callback],
@@ -72,8 +72,9 @@ def run(
 
     Parameters
     ----------
-    rows : ArrayRows
+    rows : Rows
     weights : (N,) float64 or None
+        None: those that the rows come with, if any.
     settings : Settings
     callbacks : sequence of Callback
     progress : Progress
@@ -81,14 +82,14 @@ def run(
     keep : Keep, optional
     """
     begun = time.perf_counter()
-    progress.start("coreset", 2 * rows.n_samples)
-    weights, unit = in_units(weights)
+    n_passes = 1 if settings.coreset_size is None or settings.coreset_size >= rows.n_samples else 2
+    progress.start("coreset", n_passes * rows.n_samples)
+    weights, unit = (None, rows.weight_unit) if weights is None else in_units(weights)
     facts = moments(rows, weights, workers, progress.advance)
-    coreset = make_coreset(rows, weights, facts, settings)
+    coreset = make_coreset(rows, weights, facts, settings, workers, progress.advance)
     check_distinct(coreset, "n_components", settings.n_components, rows.n_samples)
     frame = facts.frame(settings.dtype)
     problem = Problem(settings, coreset, unit, frame, variance_floor(facts, frame, settings.reg_covar))
-    del facts  # a number for every row
     costs = Costs(dict.fromkeys(STEPS, 0.0), {**dict.fromkeys(STEPS, 0), "coreset": rows.n_samples}, 0.0)
     attempts = Attempts(problem, LocalPoints(coreset, frame, workers), costs, callbacks, progress, workers, keep)
     progress.finish()
@@ -141,21 +142,26 @@ def leave(mixture: Mixture, frame: Frame) -> Mixture:
     return Mixture(frame.leave(mixture.means), mixture.variances / frame.scale**2, mixture.weights)
 
 
-def in_units(weights: np.ndarray | None) -> tuple[np.ndarray | None, float]:
+def in_units(weights: np.ndarray) -> tuple[np.ndarray, float]:
     """Weights of about 1, and the power of two that they are multiples of: their scale must not cost digits."""
-    if weights is None:
-        return None, 1.0
     exponent = int(np.frexp(weights.max())[1]) - 1  # the largest weight is then in [1, 2)
     return np.ldexp(weights, -exponent), math.ldexp(1.0, exponent)
 
 
-def make_coreset(rows: ArrayRows, weights: np.ndarray | None, facts: Moments, settings: Settings) -> Coreset:
+def make_coreset(
+    rows: Rows,
+    weights: np.ndarray | None,
+    facts: Moments,
+    settings: Settings,
+    workers: Workers,
+    advance: Callable[[int], None],
+) -> Coreset:
     """Draw N' rows, or take all of them where N' is not smaller."""
-    n_usable = rows.n_samples if weights is None else int(np.count_nonzero(weights))
-    if settings.coreset_size is None or settings.coreset_size >= n_usable:
+    if settings.coreset_size is None or settings.coreset_size >= facts.n_usable:
         return all_rows(rows, weights)
     rng = generator(settings.seed, CORESET)
-    return lightweight_coreset(rows, facts, weights, settings.coreset_size, rng, settings.n_components)
+    size, n_distinct = settings.coreset_size, settings.n_components
+    return lightweight_coreset(rows, facts, weights, size, rng, n_distinct, workers, advance)
 
 
 def check_distinct(coreset: Coreset, name: str, n_clusters: int, n_samples: int) -> None:

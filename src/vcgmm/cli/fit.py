@@ -34,7 +34,9 @@ from vcgmm.cli.options import (
 from vcgmm.cli.outputs import check_output
 from vcgmm.cli.results import file_size, tell
 from vcgmm.cli.resuming import check_alone, check_checkpoint, remove, was_given
-from vcgmm.estimator import COVARIANCES, INITS, SEARCHES
+from vcgmm.data import Source
+from vcgmm.estimator import INITS, SEARCHES
+from vcgmm.mixture_parameters import COVARIANCES, MIXINGS
 from vcgmm.persistence import read_header
 
 EXAMPLE = (
@@ -80,7 +82,7 @@ def _parse_init(text: str) -> str | np.ndarray:
         raise typer.BadParameter(
             f"{text!r} is not known: choose from {', '.join(INITS)}, or give a file of means.", param_hint="--init"
         )
-    return np.array(vcgmm.open(text))
+    return np.asarray(vcgmm.open(text))
 
 
 @guarded
@@ -120,13 +122,38 @@ def run(
         typer.Option(
             callback=one_of(COVARIANCES),
             autocompletion=completing(COVARIANCES),
-            help="isotropic: one variance for all clusters.",
+            help="Variances: isotropic, one for all clusters; spherical, one for each; diag, one for each cluster "
+            "and feature; tied_diag, one for each feature.",
             rich_help_panel=MODEL,
         ),
     ] = DEFAULTS["covariance_type"],
+    mixing: Annotated[
+        str,
+        typer.Option(
+            callback=one_of(("auto", *MIXINGS)),
+            autocompletion=completing(("auto", *MIXINGS)),
+            help="Weights of the clusters; auto: equal for isotropic, else learned.",
+            rich_help_panel=MODEL,
+        ),
+    ] = "auto",
+    n_shared: Annotated[
+        int,
+        typer.Option(min=0, help="Iterations before clusters get variances of their own.", rich_help_panel=MODEL),
+    ] = DEFAULTS["n_shared"],
+    reassign: Annotated[
+        bool,
+        typer.Option(
+            "--reassign", help="Give a cluster that collapsed one new start elsewhere.", rich_help_panel=MODEL
+        ),
+    ] = DEFAULTS["reassign"],
     reg_covar: Annotated[
-        float,
-        typer.Option(min=0.0, help="Smallest variance, relative to the data's.", rich_help_panel=MODEL),
+        float | None,
+        typer.Option(
+            min=0.0,
+            help="Smallest variance, relative to the data's. Default: 1e-14 for isotropic, else 1e-6.",
+            show_default=False,
+            rich_help_panel=MODEL,
+        ),
     ] = DEFAULTS["reg_covar"],
     dtype: Annotated[
         str,
@@ -282,6 +309,9 @@ def run(
         n_components=n_components,
         coreset_size=size,
         covariance_type=covariance_type,
+        mixing=None if mixing == "auto" else mixing,
+        n_shared=n_shared,
+        reassign=reassign,
         truncation=truncation,
         n_neighbors=n_neighbors,
         n_explore=n_explore,
@@ -313,7 +343,7 @@ def run(
 
 def _finish(
     model: VCGMM,
-    rows: np.ndarray | None,
+    rows: np.ndarray | Source | None,
     output: Path,
     checkpoint: Path | None,
     save_coreset: bool,

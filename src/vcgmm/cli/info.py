@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,7 +11,7 @@ import typer
 
 from vcgmm import VCGMM, load_coreset
 from vcgmm.cli.errors import guarded
-from vcgmm.cli.inputs import STANDARD_INPUT, file_kind, read_rows
+from vcgmm.cli.inputs import file_kind, read_rows
 from vcgmm.cli.options import Debug, Json
 from vcgmm.cli.results import file_size, show, tell
 from vcgmm.persistence import read_header
@@ -48,29 +49,35 @@ def run(
 
 def _rows(file: str, as_json: bool) -> None:
     rows = read_rows(file)
-    n_bytes = rows.nbytes if file == STANDARD_INPUT else _path(file).stat().st_size
-    order = "rows" if rows.flags.c_contiguous else "columns" if rows.flags.f_contiguous else "neither"
+    in_memory = isinstance(rows, np.ndarray)
+    n_bytes = rows.nbytes if isinstance(rows, np.ndarray) else _n_bytes(file)
+    names = None if isinstance(rows, np.ndarray) else rows.columns
     result = {
         "kind": "rows",
         "n_samples": rows.shape[0],
         "n_features": rows.shape[1],
         "dtype": rows.dtype.name,
-        "contiguous": order,
-        "mapped": isinstance(rows, np.memmap),
+        "columns": names,
+        "in_memory": in_memory,
         "bytes": n_bytes,
     }
     table = {
         "kind": "rows",
         "shape": f"{rows.shape[0]:,} rows of {rows.shape[1]:,} features",
-        "type": f"{rows.dtype.name}, {'mapped from the file' if result['mapped'] else 'read into memory'}",
+        "type": f"{rows.dtype.name}, {'read into memory' if in_memory else 'read in blocks'}",
+        **({"columns": ", ".join(names)} if names else {}),
         "size": file_size(n_bytes),
     }
     tell(result, table, as_json=as_json, quiet=False)
 
 
-def _path(file: str) -> Path:
-    """The file itself, without the name of an array in it."""
-    return Path(file) if Path(file).exists() else Path(file.rpartition(":")[0])
+def _n_bytes(file: str) -> int:
+    """Size of a file, or of all files in a folder or of a pattern."""
+    before = file.rpartition(":")[0]  # the file itself, without what to take of it
+    text = before if before and not Path(file).exists() and Path(before).exists() else file
+    found = [Path(text)] if Path(text).exists() else [Path(name) for name in glob.glob(text)]  # noqa: PTH207 (may be absolute)
+    every = (inside for path in found for inside in ([path] if path.is_file() else path.rglob("*")))
+    return sum(path.stat().st_size for path in every if path.is_file())
 
 
 def _coreset(file: str, as_json: bool) -> None:

@@ -10,7 +10,10 @@ import numpy as np
 import typer
 
 import vcgmm
-from vcgmm.data.opening import check_rows_shape, read_array, read_stream
+from vcgmm.data import Source
+from vcgmm.data.opening import names_parts, open_vector
+from vcgmm.data.records import check_rows_shape
+from vcgmm.data.streams import read_stream
 from vcgmm.persistence import kind_of
 
 STANDARD_INPUT = "-"
@@ -22,29 +25,48 @@ class Rows:
 
     Attributes
     ----------
-    array : (N, D) array
+    array : (N, D) array, or source of rows
     weights : (N,) array or None
+        None also where a source has weights of its own.
     is_coreset : bool
         They stand for more rows than they are.
     """
 
-    array: np.ndarray
+    array: np.ndarray | Source
     weights: np.ndarray | None
     is_coreset: bool
 
+    def total_weight(self) -> float:
+        """Sum of all weights; the number of rows, where they have none."""
+        if self.weights is not None:
+            return float(self.weights.sum())
+        if isinstance(self.array, Source) and self.array.weighted:
+            return float(sum(weights.sum() for weights in self.array.weight_blocks()))
+        return float(len(self.array))
 
-def read_rows(data: str, *, verbose: bool = False) -> np.ndarray:
-    """Rows from a file, or from standard input; tells of them on stderr where asked to."""
+
+def read_rows(data: str, *, weights: str | None = None, verbose: bool = False) -> np.ndarray | Source:
+    """Rows from a file, or from standard input; tells of them on stderr where asked to.
+
+    Parameters
+    ----------
+    data : str
+    weights : str, optional
+        Name of the column, or array, in the same file that holds their weights.
+    verbose : bool
+    """
+    rows: np.ndarray | Source
     if data == STANDARD_INPUT:
-        rows = check_rows_shape(_standard_input(), "standard input")
+        rows = _standard_input()
+        check_rows_shape(rows.shape, "standard input")
     else:
-        rows = vcgmm.open(data)
+        rows = vcgmm.open(data, weights=weights)
     if verbose:
         typer.echo(f"{data}: {in_words(rows)}", err=True)
     return rows
 
 
-def in_words(rows: np.ndarray) -> str:
+def in_words(rows: np.ndarray | Source) -> str:
     """Shape and type of rows."""
     return f"{rows.shape[0]:,} rows of {rows.shape[1]:,} features, {rows.dtype}"
 
@@ -63,6 +85,8 @@ def read_weighted_rows(data: str, weights: str | None, *, verbose: bool = False)
         if verbose:
             typer.echo(f"{data}: a coreset, {in_words(coreset.points)}", err=True)
         return Rows(coreset.points, coreset.weights, is_coreset=True)
+    if weights is not None and weights != STANDARD_INPUT and not Path(weights).exists() and names_parts(data):
+        return Rows(read_rows(data, weights=weights, verbose=verbose), None, is_coreset=False)
     rows = read_rows(data, verbose=verbose)
     return Rows(rows, None if weights is None else _read_weights(weights), is_coreset=False)
 
@@ -79,7 +103,7 @@ def _file_kind(path: str) -> str | None:
 
 
 def _read_weights(weights: str) -> np.ndarray:
-    array = _standard_input() if weights == STANDARD_INPUT else read_array(weights)
+    array = _standard_input() if weights == STANDARD_INPUT else np.asarray(open_vector(weights))
     if array.ndim == 2 and 1 in array.shape:
         array = array.ravel()
     return array

@@ -12,7 +12,11 @@ import typer
 RUNNING = "Running"
 WRITING = "Writing"
 
-ROWS = ".npy, .npz (one array, or file.npz:key), .csv or .tsv; - for standard input"
+ROWS = (
+    ".npy, .npz, .csv, .tsv, .parquet, .arrow, .feather, .fvecs, .bvecs, .fbin, .u8bin, .h5 or .zarr, of which "
+    "file.npz:key takes one array and file.csv:x,y some columns; a folder of such files, or a quoted pattern; "
+    "- for standard input"
+)
 
 Data = Annotated[str, typer.Argument(metavar="DATA", help=f"Rows: {ROWS}.", show_default=False)]
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file.", show_default=False)]
@@ -20,7 +24,10 @@ Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file.", sh
 Weights = Annotated[
     str | None,
     typer.Option(
-        "--weights", metavar="FILE", help="One weight per row: w counts like w copies of it.", show_default=False
+        "--weights",
+        metavar="FILE|COLUMN",
+        help="One weight per row: w counts like w copies of it. A file, or a column of DATA.",
+        show_default=False,
     ),
 ]
 Seed = Annotated[

@@ -15,8 +15,9 @@ from vcgmm.cli.inputs import read_rows
 from vcgmm.cli.options import WRITING, Data, Debug, Force, Json, Model, Quiet, Threads, Verbose, check_voice
 from vcgmm.cli.outputs import check_output
 from vcgmm.cli.results import file_size, tell
+from vcgmm.data.appending import VECTOR_SUFFIXES
 from vcgmm.data.atomic import replacing
-from vcgmm.data.writing import VECTOR_SUFFIXES, write_array
+from vcgmm.data.opening import open_vector
 
 EXAMPLE = "Example: vcgmm predict model.vcgmm vectors.npy -o labels.npy"
 
@@ -68,14 +69,21 @@ def run(
         facts = {"entries_per_row": int(posteriors.indptr[1])}
         table = {"posteriors": f"{len(rows):,} rows, {posteriors.indptr[1]} clusters each"}
     else:
-        labels = model.predict(rows)
         if to_lines:
-            typer.echo("\n".join(map(str, labels.tolist())))
+            typer.echo("\n".join(map(str, model.predict(rows).tolist())))
             return
-        write_array(output, labels, ["label"])
-        met = len(np.unique(labels))
+        model.predict(rows, output=output)
+        met = _count_labels(output, len(model.means_))
         facts = {"clusters_met": met}
-        table = {"labels": f"{len(labels):,} rows in {met:,} of {len(model.means_):,} clusters"}
+        table = {"labels": f"{len(rows):,} rows in {met:,} of {len(model.means_):,} clusters"}
     result = {"output": str(output), "n_samples": len(rows), "n_components": len(model.means_), **facts}
     table["written"] = f"{output} ({file_size(output.stat().st_size)})"
     tell(result, table, as_json=as_json, quiet=quiet)
+
+
+def _count_labels(file: Path, n_components: int) -> int:
+    """How many clusters are met in a file of labels, in bounded memory."""
+    met = np.zeros(n_components, bool)
+    for block in open_vector(file).blocks():
+        met[block.astype(np.int64).ravel()] = True
+    return int(met.sum())

@@ -28,7 +28,7 @@ def run(
     rows = read_weighted_rows(data, weights, verbose=verbose)
     score = model.score(rows.array, sample_weight=rows.weights)
     error = model.quantization_error(rows.array, sample_weight=rows.weights)
-    total = float(len(rows.array) if rows.weights is None else rows.weights.sum())
+    total = rows.total_weight()
     result = {
         "n_samples": len(rows.array),
         "score": score,

@@ -1,5 +1,7 @@
 """Where rows come from."""
 
-from .rows import ArrayRows
+from .rows import ArrayRows, Part, Rows
+from .source import Source
+from .streamed import StreamedRows
 
-__all__ = ["ArrayRows"]
+__all__ = ["ArrayRows", "Part", "Rows", "Source", "StreamedRows"]

@@ -6,136 +6,134 @@ tables.
 
 from __future__ import annotations
 
-import csv
 import importlib.util
 import io
-from collections.abc import Sequence
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager
+from itertools import islice
+from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
 
-#: What fields may be divided by: the one that makes most fields of the first line, the first of these on a tie.
-DELIMITERS = (",", "\t", ";")
+from .columns import Columns, choose_columns
+from .dialect import Dialect, first_mistake, sniff
+from .files import WatchedFile
+from .source import READ_VALUES, Piece, SequentialSource
 
 #: Bytes that pyarrow reads at a time; a row must fit into them.
-_CHUNK = 1 << 24
-_MARK = b"\xef\xbb\xbf"  # of UTF-8, with which some programs begin a file
+_CHUNK = 1 << 22
 
 
-def read_table(file: BinaryIO, name: str, delimiter: str | None = None) -> np.ndarray:
-    """A table of numbers.
+class TextTable(SequentialSource):
+    """A file of rows of numbers as text.
 
     The first line is a header if none of its fields is a number. Every other field must be one: an empty field, or
     any other text, is an error that names its line and column.
 
     Parameters
     ----------
-    file : binary file
-        Seekable.
-    name : str
-        What error messages call it.
-    delimiter : str, optional
+    path : Path
+    delimiter : str or None
         Between fields; None: a comma, a tab or a semicolon, whichever makes most fields of the first line.
-
-    Returns
-    -------
-    (n, D) float64
-
-    Raises
-    ------
-    ValueError
+    columns : columns, optional
+        Which ones, by name or by number; None: all.
     """
-    first, begin = _first_line(file, name)
-    delimiters = DELIMITERS if delimiter is None else (delimiter,)
-    ways = [(next(csv.reader([first], delimiter=one)), one) for one in delimiters]
-    fields, delimiter = max(ways, key=lambda way: len(way[0]))
-    if not any(_is_number(field) for field in fields):
-        begin = file.tell()
-    file.seek(begin)
-    if not file.read(1):
-        raise ValueError(f"{name} holds no rows of numbers. Give at least one.")
-    file.seek(begin)
-    with_arrow = importlib.util.find_spec("pyarrow") is not None
+
+    def __init__(self, path: Path, delimiter: str | None = None, columns: Columns = None) -> None:
+        self._file = WatchedFile(path)
+        with path.open("rb") as file:
+            self._dialect = sniff(file, str(path), delimiter)
+        names = self._dialect.names
+        self._chosen = choose_columns(str(path), names, self._dialect.n_fields, columns)
+        chosen_names = None if names is None else tuple(names[i] for i in self._chosen)
+        super().__init__(str(path), None, len(self._chosen), np.dtype(np.float64), chosen_names)
+        with closing(self.pieces()) as pieces:
+            next(pieces, None)  # most mistakes are in the first lines: told at once
+
+    def pieces(self) -> Generator[Piece, None, None]:
+        """Blocks of some megabytes of text each."""
+        self._file.check()
+        with self._file.path.open("rb") as file:
+            for block in read_blocks(file, self.name, self._dialect, self._chosen):
+                yield block, None
+        self._file.check()
+
+    def _count(self) -> int:
+        """Lines with anything on them: those with mistakes are found when they are read."""
+        with self._file.path.open("rb") as file:
+            file.seek(self._dialect.begin)
+            return sum(1 for line in file if line.strip())
+
+
+def read_table(file: BinaryIO, name: str) -> np.ndarray:
+    """A table of numbers as a whole, from a file that can seek, (n, D) float64."""
+    dialect = sniff(file, name, None)
+    return np.concatenate(list(read_blocks(file, name, dialect, list(range(dialect.n_fields)))))
+
+
+def read_blocks(file: BinaryIO, name: str, dialect: Dialect, chosen: list[int]) -> Iterator[np.ndarray]:
+    """Blocks (n, len(chosen)) float64 of a table."""
+    file.seek(dialect.begin)
+    read = _with_pyarrow if importlib.util.find_spec("pyarrow") is not None else _with_numpy
+    with _explained(file, name, dialect):
+        yield from read(file, dialect, chosen)
+
+
+@contextmanager
+def _explained(file: BinaryIO, name: str, dialect: Dialect) -> Iterator[None]:
+    """What is wrong with a table, with line and column."""
     try:
-        if with_arrow:
-            return _read_with_pyarrow(file, delimiter, len(fields), max(_CHUNK, 4 * len(first)))
-        return _read_with_numpy(file, delimiter)
-    except (ValueError, UnicodeDecodeError) as error:  # pyarrow's errors are ValueErrors too
-        file.seek(begin)
-        reason = _first_mistake(file, delimiter, fields) or f"is not a table of numbers: {error}"
+        yield
+    except ValueError as error:  # pyarrow's errors and those of decoding are ValueErrors too
+        reason = first_mistake(file, dialect) or f"is not a table of numbers: {error}"
         raise ValueError(f"{name} {reason}") from None
 
 
-def _first_line(file: BinaryIO, name: str) -> tuple[str, int]:
-    """The first line with anything on it, and where it begins."""
-    begin = len(_MARK) if file.read(len(_MARK)) == _MARK else 0
-    file.seek(begin)
-    while line := file.readline():
-        if line.strip():
-            if b"\0" in line:
-                raise ValueError(f"{name} is not a table of text: it holds a zero byte.")
-            try:
-                return line.decode("utf-8").rstrip("\r\n"), begin
-            except UnicodeDecodeError:
-                raise ValueError(f"{name} is not a table of text in UTF-8. Convert it first.") from None
-        begin = file.tell()
-    raise ValueError(f"{name} is empty: give a table with at least one row of numbers.")
-
-
-def _read_with_pyarrow(file: BinaryIO, delimiter: str, n_columns: int, chunk: int) -> np.ndarray:
+def _with_pyarrow(file: BinaryIO, dialect: Dialect, chosen: list[int]) -> Iterator[np.ndarray]:
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
 
-    names = [f"f{i}" for i in range(n_columns)]
-    table = arrow_csv.read_csv(
-        file,
-        arrow_csv.ReadOptions(column_names=names, block_size=chunk),
-        arrow_csv.ParseOptions(delimiter=delimiter),
-        # Nothing stands for a missing value: fits refuse them, so a table had better not have any.
+    names = [f"f{i}" for i in range(dialect.n_fields)]
+    reader = arrow_csv.open_csv(
+        pa.PythonFile(_Unowned(file), "r"),
+        arrow_csv.ReadOptions(
+            column_names=names, block_size=max(_CHUNK, 4 * dialect.first_length), use_threads=False
+        ),
+        arrow_csv.ParseOptions(delimiter=dialect.delimiter),
+        # Nothing stands for a missing value: fits refuse them, so a table had better not have any. Columns that
+        # are not chosen are converted too: a mistake is one whatever is asked for.
         arrow_csv.ConvertOptions(column_types=dict.fromkeys(names, pa.float64()), null_values=[]),
     )
-    out = np.empty((table.num_rows, n_columns))
-    for i in range(n_columns):
-        out[:, i] = table.column(i).to_numpy()
-    return out
+    for batch in reader:
+        out = np.empty((batch.num_rows, len(chosen)))
+        for place, i in enumerate(chosen):
+            out[:, place] = batch.column(i).to_numpy()
+        yield out
 
 
-def _read_with_numpy(file: BinaryIO, delimiter: str) -> np.ndarray:
+class _Unowned(io.RawIOBase):
+    """A file that pyarrow may close without closing it for us."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        return self._file.read(size)
+
+
+def _with_numpy(file: BinaryIO, dialect: Dialect, chosen: list[int]) -> Iterator[np.ndarray]:
     text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+    step = max(1, READ_VALUES // dialect.n_fields)
     try:
-        return np.loadtxt(text, delimiter=delimiter, comments=None, quotechar='"', ndmin=2)
+        while lines := list(islice(text, step)):
+            if filled := [line for line in lines if line.strip()]:
+                block = np.loadtxt(filled, delimiter=dialect.delimiter, comments=None, quotechar='"', ndmin=2)
+                if block.shape[1] != dialect.n_fields:
+                    raise ValueError("lines of another length")
+                yield block[:, chosen]
     finally:
         text.detach()  # or it would close a file that is not its own
-
-
-def _first_mistake(file: BinaryIO, delimiter: str, first: Sequence[str]) -> str | None:
-    """What is wrong with the first field or line that is no good; None where nothing can be found."""
-    before = file.tell()
-    file.seek(0)
-    skipped = file.read(before).count(b"\n")
-    text = io.TextIOWrapper(file, encoding="utf-8", newline="")
-    reader = csv.reader(text, delimiter=delimiter)
-    try:
-        for fields in reader:
-            if not "".join(fields).strip() and len(fields) < 2:
-                continue
-            line = skipped + reader.line_num
-            if len(fields) != len(first):
-                return f"has {len(fields)} fields in line {line}, but {len(first)} in its first: make them equal."
-            for column, field in enumerate(fields, 1):
-                if not _is_number(field):
-                    what = f"{field!r}, not a number," if field.strip() else "an empty field"
-                    return f"has {what} in line {line}, column {column}: fill it in, or remove line or column."
-    except (UnicodeDecodeError, csv.Error) as error:
-        return f"is not a table of text in UTF-8: {error}"
-    finally:
-        text.detach()
-    return None
-
-
-def _is_number(field: str) -> bool:
-    try:
-        float(field)
-    except ValueError:
-        return False
-    return "_" not in field  # Python's own thousands separator

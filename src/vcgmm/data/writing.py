@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from .atomic import replacing
+from .needed import needed
 
 #: What can be written; `.fvecs` holds rows of float32 only.
 SUFFIXES = (".npy", ".csv", ".tsv", ".parquet", ".fvecs")
-VECTOR_SUFFIXES = (".npy", ".csv", ".tsv", ".parquet")
 
 
 def write_array(path: str | os.PathLike[str], array: np.ndarray, names: Sequence[str]) -> None:
@@ -56,11 +56,7 @@ def _write_fvecs(path: Path, array: np.ndarray) -> None:
 
 
 def _write_parquet(path: Path, array: np.ndarray, names: Sequence[str]) -> None:
-    try:
-        import pyarrow as pa
-        from pyarrow import parquet
-    except ImportError:
-        raise ImportError("Parquet files need pyarrow, which is not installed: pip install vcgmm[io]") from None
+    pa, parquet = needed("pyarrow", "Parquet files"), needed("pyarrow.parquet", "Parquet files")
     columns = np.ascontiguousarray(array.reshape(len(array), -1).T)
     parquet.write_table(pa.table([pa.array(column) for column in columns], names=list(names)), path)
 

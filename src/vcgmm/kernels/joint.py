@@ -4,9 +4,9 @@ As in `blocked`, the points of a cluster share a list of candidates and one prod
 cluster's mean, and a point's old winners are always candidates.  What is compared are costs -log p(c, y) in the
 place of distances, and the sums of the M-step hold squares too.
 
-A narrow cluster far from the cell's mean, as measured by its own variance, would lose its digits in a product and in
-sums about another mean.  Such a candidate is treated like a cluster that is not on the list: its cost is computed
-directly, and its points go straight to its own sums.
+A narrow cluster far from the cell's mean, as measured by its own variance, would lose its digits in a product and
+in sums about another mean.  Such a candidate is treated like a cluster that is not on the list: its cost is
+computed directly, and its points go straight to its own sums.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .joint_sums import add_joint_moments, add_joint_point
 from .panels import multiply_panels, panel_shape
 from .selection import AT_ONCE, FEW, LANES, five_smallest_keys, smallest_keys
 
-#: Nats by which a cost from a product may be off: a candidate for which rounding could exceed it is taken directly.
+#: Nats by which a cost from a product may be off: a candidate where rounding could exceed it is taken directly.
 COST_ERROR = 1e-4
 
 
@@ -101,7 +101,9 @@ def choose_joint_winners(
             if known < 0:
                 continue
             slot = np.int64(position[known])
-            direct = slot < 0 or squares[max(slot, 0)] > farthest
+            direct = slot < 0
+            if not direct:
+                direct = squares[slot] > farthest
             if direct:
                 slot = np.int64(-1 - known)
             there = False

@@ -1,8 +1,8 @@
 """Which clusters are near which, for clusters with variances and weights of their own.
 
 Near to a cluster c are those with the largest mean log joint over its members, as the model has them: a member has
-mean mu_c and variance v_c, so its statistics have the mean (mu_c, mu_c^2 + v_c), and since costs are linear in them,
-the mean cost of another cluster is its cost for that.
+mean mu_c and variance v_c, so its statistics have the mean (mu_c, mu_c^2 + v_c), and since costs are linear in
+them, the mean cost of another cluster is its cost for that.
 """
 
 from __future__ import annotations

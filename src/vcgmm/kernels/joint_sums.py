@@ -35,7 +35,7 @@ def add_joint_moments(
     Parameters
     ----------
     shifts : (C, D) float64, IN/OUT, sum of gamma s (y - mu_c)
-    scatters : (C, V) float64, IN/OUT, sum of gamma s (y - mu_c)^2, by feature for V = D, over all features for V = 1
+    scatters : (C, V) float64, IN/OUT, sum of gamma s (y - mu_c)^2, by feature (V = D) or over all (V = 1)
     masses : (C,) float64, IN/OUT
     cluster : int, IN
     sums : (L, D + V) float, IN/OUT, in coordinates local to the cell's mean: S1, then S2

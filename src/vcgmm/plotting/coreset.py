@@ -8,7 +8,7 @@ import numpy as np
 
 from .canvas import MARK, take_axes
 from .density import check_plane, dot_area, draw_density
-from .map import MOST_ROWS, MOST_VECTORS
+from .map import MOST_VECTORS, thinned
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,7 +21,7 @@ def plot_coreset(coreset: Any, X: Any, ax: Axes | None = None, *, bins: int = 30
     ----------
     coreset : Coreset
         Of two features: from `lightweight_coreset`, or `coreset_` of a model.
-    X : array-like of shape (N, 2)
+    X : array-like of shape (N, 2), or source
         The data; of more than 200,000 rows every so many are drawn.
     ax : matplotlib.axes.Axes, default=None
         Where to draw; None makes a new figure with `matplotlib.pyplot`.
@@ -33,7 +33,7 @@ def plot_coreset(coreset: Any, X: Any, ax: Axes | None = None, *, bins: int = 30
     matplotlib.axes.Axes
     """
     points = check_plane("coreset.points", coreset.points).astype(float)
-    rows = check_plane("X", X[:: max(1, -(-len(X) // MOST_ROWS))]).astype(float)
+    rows = check_plane("X", thinned(X)).astype(float)
     ax = take_axes(ax, 8, 8)
     # The corners belong to the picture although they are drawn as dots: an outlier is what a coreset is there for.
     draw_density(ax, np.concatenate([rows, points]), bins, cmap="Greys", face="white", pale=30.0)

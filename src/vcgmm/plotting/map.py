@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.decomposition import PCA
 
+from ..data import Source
 from .canvas import CENTRE, NIGHT, take_axes
 from .density import dot_area, draw_density
 
@@ -30,7 +31,7 @@ def plot_map(model: Any, X: Any = None, ax: Axes | None = None, *, bins: int = 3
     ----------
     model : VCGMM
         Fitted, of two features or more.
-    X : array-like of shape (N, D), optional
+    X : array-like of shape (N, D) or source, optional
         The data; of more than 200,000 rows every so many are drawn.
     ax : matplotlib.axes.Axes, default=None
         Where to draw; None makes a new figure with `matplotlib.pyplot`.
@@ -53,7 +54,7 @@ def plot_map(model: Any, X: Any = None, ax: Axes | None = None, *, bins: int = 3
     if means.shape[1] > 2 and len(means) > 1:
         plane = PCA(2, svd_solver="auto", random_state=0).fit(means)
     centres = _project(means, plane)
-    points = None if X is None else _project(np.asarray(X[:: max(1, -(-len(X) // MOST_ROWS))]), plane)
+    points = None if X is None else _project(np.asarray(thinned(X)), plane)
 
     ax = take_axes(ax, 8, 8)
     ax.set_facecolor(NIGHT)
@@ -82,6 +83,12 @@ def plot_map(model: Any, X: Any = None, ax: Axes | None = None, *, bins: int = 3
     if outside:
         _say(ax, f"{outside:,} of {len(centres):,} centres lie outside")
     return ax
+
+
+def thinned(X: Any) -> Any:
+    """At most `MOST_ROWS` rows of an array or a source: every so many."""
+    step = max(1, -(-len(X) // MOST_ROWS))
+    return X.take(np.arange(0, len(X), step)) if isinstance(X, Source) else X[::step]
 
 
 def _project(rows: np.ndarray, plane: PCA | None) -> np.ndarray:

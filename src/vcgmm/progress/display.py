@@ -152,11 +152,15 @@ class _Count(ProgressColumn):
 
 
 class _Facts(ProgressColumn):
-    """In EM the facts of the last iteration, where rows are counted their number per second."""
+    """In EM the facts of the last iteration, where rows are counted their number per second and the time left."""
 
     def render(self, task: Task) -> Text:
         if task.fields["unit"].startswith("rows") and task.completed and task.elapsed:
-            return Text(f"{short_number(task.completed / task.elapsed)} rows/s", style="progress.data.speed")
+            rate = task.completed / task.elapsed
+            left = ""
+            if task.total is not None and task.completed < task.total:
+                left = f"about {duration((task.total - task.completed) / rate)} left, "
+            return Text(f"{left}{short_number(rate)} rows/s", style="progress.data.speed")
         return Text(task.fields["facts"])
 
 

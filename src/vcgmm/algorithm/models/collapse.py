@@ -80,8 +80,8 @@ def sow_again(
     Returns
     -------
     Mixture
-        In which each of them, as far as there are clusters to split, has half of the weight and the variance of one
-        and a mean drawn from it.
+        In which each of them, as far as there are clusters to split, has half of one's weight, its variance, and a
+        mean drawn from it.
     """
     splittable = mixture.active & (statistics.cell_masses >= SPLIT_MASS * point_weight)
     per_weight = np.where(splittable, statistics.cell_bounds / np.maximum(statistics.cell_masses, 1e-300), np.inf)

@@ -1,4 +1,4 @@
-"""Variational EM for mixtures with weights and variances of their own: the loop of `em`, with joints for distances."""
+"""Variational EM for mixtures with weights and variances of their own: the loop of `em`, by joints."""
 
 from __future__ import annotations
 

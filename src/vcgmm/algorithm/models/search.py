@@ -52,7 +52,7 @@ class JointNeighbourhoods(Neighbourhoods):
 class JointSearch(BlockedSearch):
     """A blocked search whose E-steps may also be those of clusters with weights and variances of their own.
 
-    Parameters as those of `BlockedSearch`.  It goes on from the winners of the E-steps before; the neighbourhoods are
+    Parameters as those of `BlockedSearch`.  It goes on from the winners of the E-steps before; neighbourhoods are
     found anew, by costs.
     """
 
@@ -120,7 +120,7 @@ class JointSearch(BlockedSearch):
         return self._joint
 
     def _scatter_magic(self, natural: Natural, magic_row: np.ndarray, n_rows: int) -> np.ndarray:
-        """Rounding constants for sums of squares (k, V): none can exceed 2 sum gamma y_d^2 + 2 mu_cd^2 sum gamma."""
+        """Rounding constants for sums of squares (k, V): none exceeds 2 sum gamma y_d^2 + 2 mu_cd^2 sum gamma."""
         if self._squares is None:
             self._squares = self.feature_sums()[1]
         reach = self._quanta.FAR * self._quanta.absolute / self.total_weight
@@ -133,7 +133,7 @@ class JointSearch(BlockedSearch):
         return rounding_constant(limit)
 
     def feature_sums(self) -> tuple[np.ndarray, np.ndarray]:
-        """sum_n gamma y_d and sum_n gamma y_d^2, (D,) each, in fixed blocks: the same for any number of threads."""
+        """sum_n gamma y_d and sum_n gamma y_d^2, (D,) each, in blocks that do not depend on the threads."""
         n_features = self.points.shape[1]
         step = max(1, (1 << 18) // n_features)
         sums = np.empty((-(-len(self.points) // step), 2, n_features))

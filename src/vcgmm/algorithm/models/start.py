@@ -40,7 +40,7 @@ def model_of(settings: Settings, variance_floor: float, search: JointSearch) -> 
 
 
 def feature_floor(search: JointSearch, reg_covar: float, for_constants: float) -> np.ndarray:
-    """Smallest variance of every feature, (D,): relative to its own variance; `for_constants` where it has none."""
+    """Smallest variance of every feature, (D,), relative to its own; `for_constants` where it has none."""
     sums, squares = search.feature_sums()
     means, mean_squares = sums / search.total_weight, squares / search.total_weight
     variances = mean_squares - means**2

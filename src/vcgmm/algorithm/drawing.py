@@ -1,0 +1,209 @@
+"""Independent draws of rows by their probabilities, in one pass over them.
+
+As many uniform numbers as there are draws, in ascending order, are walked along the running sum of the
+probabilities: a number that falls into a row's share of [0, 1) draws that row.  So counts are exactly multinomial,
+and no array over all rows is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..data import Part, Rows
+from ..kernels.moments import squared_deviations
+from ..parallel import Workers
+from .frame import Moments
+
+
+class Walk:
+    """Ascending numbers in [0, 1) against a running sum, block by block.
+
+    Parameters
+    ----------
+    numbers : (size,) float64, ascending
+    """
+
+    def __init__(self, numbers: np.ndarray) -> None:
+        self._numbers = numbers
+        self._met = 0
+        self.total = 0.0
+
+    @property
+    def n_left(self) -> int:
+        """Numbers that no row has met so far."""
+        return len(self._numbers) - self._met
+
+    def meet(self, running: np.ndarray) -> np.ndarray:
+        """Rows of the next block that are drawn, ascending, as often as they are.
+
+        Parameters
+        ----------
+        running : (n,) float64
+            Running sum of the probabilities in this block alone.
+        """
+        end = self.total + float(running[-1])
+        last = self._met + int(np.searchsorted(self._numbers[self._met :], end, side="left"))
+        places = np.searchsorted(running, self._numbers[self._met : last] - self.total, side="right")
+        # Rounding may point just past the last row that has any probability.
+        np.minimum(places, np.searchsorted(running, running[-1], side="left"), out=places)
+        self._met, self.total = last, end
+        return places
+
+
+@dataclass(frozen=True)
+class Draws:
+    """Rows that were drawn.
+
+    Attributes
+    ----------
+    indices : (k,) int64, ascending, none twice
+    counts : (k,) int64
+    probabilities, masses : (k,) float64
+        q and the weight w of each.
+    points : (k, D) array, in the data's own dtype
+    """
+
+    indices: np.ndarray
+    counts: np.ndarray
+    probabilities: np.ndarray
+    masses: np.ndarray
+    points: np.ndarray
+
+    @property
+    def size(self) -> int:
+        """Number of draws."""
+        return int(self.counts.sum())
+
+    def and_also(self, others: Draws) -> Draws:
+        """These draws and further ones."""
+        indices, firsts, places = np.unique(
+            np.concatenate([self.indices, others.indices]), return_index=True, return_inverse=True
+        )
+        counts = np.bincount(places, np.concatenate([self.counts, others.counts])).astype(np.int64)
+        return Draws(
+            indices,
+            counts,
+            np.concatenate([self.probabilities, others.probabilities])[firsts],
+            np.concatenate([self.masses, others.masses])[firsts],
+            np.concatenate([self.points, others.points])[firsts],
+        )
+
+
+def sampling_probabilities(
+    moments: Moments, deviations: np.ndarray, weights: np.ndarray | None, spread: float
+) -> np.ndarray:
+    """Q of some rows, from their squared distances to the mean.
+
+    Parameters
+    ----------
+    moments : Moments
+    deviations : (n,) float64
+    weights : (n,) float64 or None
+    spread : float
+        Sum of all rows' weighted deviations; 0 where all rows are equal: then q is proportional to the weights.
+    """
+    if spread <= 0.0:
+        equal = np.ones(len(deviations)) if weights is None else weights
+        return equal / moments.total_weight
+    probabilities = deviations * (0.5 / spread)
+    probabilities += 0.5 / moments.total_weight
+    if weights is not None:
+        probabilities *= weights
+    return probabilities
+
+
+def draw(
+    rows: Rows,
+    moments: Moments,
+    weights: np.ndarray | None,
+    numbers: np.ndarray,
+    spread: float,
+    workers: Workers,
+    advance: Callable[[int], None],
+) -> tuple[Draws, float]:
+    """Draw rows in one pass.
+
+    Parameters
+    ----------
+    rows : Rows
+    moments : Moments
+    weights : (N,) float64 or None
+        None: those that the rows come with, if any.
+    numbers : (size,) float64
+        In [0, 1), ascending: one for each draw.
+    spread : float
+        As in `sampling_probabilities`.
+    workers : Workers
+    advance : callable
+        Told how many rows have been read since the last call.
+
+    Returns
+    -------
+    draws : Draws
+    total : float
+        Sum of all probabilities.  Where it is not 1, they were not those of a multinomial draw.
+    """
+
+    def prepare(part: Part) -> tuple[np.ndarray, np.ndarray]:
+        mass = part.weights(weights)
+        probabilities, running = np.empty(len(part)), np.empty(len(part))
+        for first, last in part.bounds():
+            deviations = np.empty(last - first)
+            squared_deviations(part.block(first, last), moments.mean, deviations)
+            own = None if mass is None else mass[first:last]
+            probabilities[first:last] = sampling_probabilities(moments, deviations, own, spread)
+            np.cumsum(probabilities[first:last], out=running[first:last])
+        return probabilities, running
+
+    walk = Walk(numbers)
+    basket = _Basket(rows, len(numbers))
+    last_row, last_probability, last_mass = 0, 1.0, 1.0
+    with closing(workers.in_order(prepare, rows.parts())) as parts:
+        for part, (probabilities, running) in parts:
+            places = np.concatenate([first + walk.meet(running[first:last]) for first, last in part.bounds()])
+            basket.add(part, places, probabilities, part.weights(weights))
+            usable = np.flatnonzero(probabilities)
+            if len(usable):
+                place, mass = int(usable[-1]), part.weights(weights)
+                last_row, last_probability = part.first + place, float(probabilities[place])
+                last_mass = 1.0 if mass is None else float(mass[place])
+            advance(len(part))
+    draws = basket.draws()
+    if walk.n_left:  # the probabilities add up to a little less than 1
+        index = np.array([last_row])
+        rest = Draws(
+            index, np.array([walk.n_left]), np.array([last_probability]), np.array([last_mass]), rows.take(index)
+        )
+        draws = draws.and_also(rest)
+    return draws, walk.total
+
+
+class _Basket:
+    """Rows as they are drawn; room for all of them is made at once, and memory comes as it is filled."""
+
+    def __init__(self, rows: Rows, size: int) -> None:
+        self._n = 0
+        self._indices = np.empty(size, np.int64)
+        self._counts = np.empty(size, np.int64)
+        self._probabilities = np.empty(size)
+        self._masses = np.ones(size)
+        self._points = np.empty((size, rows.n_features), rows.dtype)
+
+    def add(self, part: Part, places: np.ndarray, probabilities: np.ndarray, masses: np.ndarray | None) -> None:
+        chosen, counts = np.unique(places, return_counts=True)
+        here = slice(self._n, self._n + len(chosen))
+        self._indices[here] = part.first + chosen
+        self._counts[here] = counts
+        self._probabilities[here] = probabilities[chosen]
+        if masses is not None:
+            self._masses[here] = masses[chosen]
+        self._points[here] = part.rows[chosen]
+        self._n += len(chosen)
+
+    def draws(self) -> Draws:
+        arrays = (self._indices, self._counts, self._probabilities, self._masses, self._points)
+        return Draws(*(array[: self._n] for array in arrays))

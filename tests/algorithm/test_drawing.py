@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vcgmm.algorithm import coreset as coreset_module
+from vcgmm.algorithm import reference
+from vcgmm.algorithm.coreset import Coreset, lightweight_coreset
+from vcgmm.algorithm.drawing import Draws, Walk, draw
+from vcgmm.algorithm.frame import Moments, moments
+from vcgmm.data import ArrayRows
+from vcgmm.parallel import Workers
+
+INLINE = Workers(1)
+
+
+def silent(amount: int) -> None:
+    """No progress is told."""
+
+
+def moments_of(X: np.ndarray, weights: np.ndarray | None = None) -> Moments:
+    return moments(ArrayRows(X), weights, INLINE, silent)
+
+
+def walk_along(probabilities: np.ndarray, numbers: np.ndarray, cuts: list[int]) -> tuple[np.ndarray, Walk]:
+    walk, places = Walk(numbers), []
+    for first, last in zip([0, *cuts], [*cuts, len(probabilities)], strict=True):
+        if last > first:
+            places.append(first + walk.meet(np.cumsum(probabilities[first:last])))
+    return np.concatenate(places), walk
+
+
+@given(
+    st.lists(st.sampled_from([0.0, 1.0, 2.5]), min_size=1, max_size=12).filter(any),
+    st.lists(st.integers(0, 12), max_size=3),
+    st.integers(0, 1000),
+)
+def test_a_walk_in_blocks_draws_what_one_search_draws(masses: list[float], cuts: list[int], seed: int) -> None:
+    probabilities = np.array(masses) / sum(masses)
+    numbers = np.sort(np.random.default_rng(seed).random(30))
+    drawn, walk = walk_along(probabilities, numbers, sorted(min(cut, len(masses)) for cut in cuts))
+    expected = np.searchsorted(np.cumsum(probabilities), numbers[: len(drawn)], side="right")
+    assert len(drawn) + walk.n_left == 30
+    assert walk.n_left == 0 or numbers[-walk.n_left] > 1 - 1e-12
+    assert (probabilities[drawn] > 0).all()  # rows of probability zero are never drawn
+    off = drawn != expected  # only where rounding decides
+    np.testing.assert_allclose(np.cumsum(probabilities)[drawn[off]], numbers[: len(drawn)][off], atol=1e-14)
+    assert walk.total == pytest.approx(1.0)
+
+
+def test_a_number_just_under_the_end_of_a_block_is_its_last_row_of_any_probability() -> None:
+    walk = Walk(np.array([0.25, np.nextafter(0.5, 0.0)]))
+    assert walk.meet(np.array([0.1, 0.4, 0.4, 0.5, 0.5])).tolist() == [1, 3]
+    assert walk.n_left == 0
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_draws_are_those_of_the_whole_running_sum(weighted: bool, n_threads: int) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40_000, 20)) * np.linspace(0.1, 3.0, 40_000)[:, None]
+    weights = rng.uniform(0, 2, len(X)) * (rng.random(len(X)) < 0.7) if weighted else None
+    facts = moments_of(X, weights)
+    numbers = np.sort(rng.random(3000))
+    with Workers(n_threads) as workers:
+        drawn, total = draw(ArrayRows(X), facts, weights, numbers, facts.spread, workers, silent)
+    mass = np.ones(len(X)) if weights is None else weights
+    q = reference.coreset_probabilities(X, mass)
+    indices, counts = np.unique(np.searchsorted(np.cumsum(q), numbers), return_counts=True)
+    np.testing.assert_array_equal(drawn.indices, indices)
+    np.testing.assert_array_equal(drawn.counts, counts)
+    np.testing.assert_array_equal(drawn.masses, mass[indices])
+    np.testing.assert_array_equal(drawn.points, X[indices])
+    np.testing.assert_allclose(drawn.probabilities, q[indices], rtol=1e-11)
+    assert total == pytest.approx(1.0, abs=1e-12)
+    assert drawn.size == 3000
+
+
+def test_a_pass_tells_how_many_rows_it_reads() -> None:
+    told: list[int] = []
+    X = np.random.default_rng(0).normal(size=(50_000, 20))
+    draw(ArrayRows(X), moments_of(X), None, np.array([0.5]), 1.0, INLINE, told.append)
+    assert sum(told) == 50_000
+    assert len(told) > 1
+
+
+def test_what_no_row_has_met_goes_to_the_last_one_that_can_be_drawn() -> None:
+    X = np.array([[0.0], [1.0], [2.0], [3.0]])
+    weights = np.array([1.0, 1.0, 1.0, 0.0])
+    facts = moments_of(X, weights)
+    # Twice the spread: the probabilities add up to 3/4 only.
+    drawn, total = draw(ArrayRows(X), facts, weights, np.array([0.1, 0.8, 0.9]), 2 * facts.spread, INLINE, silent)
+    assert total == pytest.approx(0.75)
+    assert drawn.indices.tolist() == [0, 2]
+    assert drawn.counts.tolist() == [1, 2]
+    assert drawn.masses.tolist() == [1.0, 1.0]
+    assert drawn.points.tolist() == [[0.0], [2.0]]
+
+
+def test_further_draws_are_added_row_by_row() -> None:
+    def some(indices: list[int], counts: list[int]) -> Draws:
+        rows = np.array(indices)
+        return Draws(rows, np.array(counts), rows / 10.0, rows * 2.0, rows[:, None] + 0.5)
+
+    both = some([1, 4], [2, 1]).and_also(some([0, 4, 5], [1, 3, 1]))
+    assert both.indices.tolist() == [0, 1, 4, 5]
+    assert both.counts.tolist() == [1, 2, 4, 1]
+    assert both.probabilities.tolist() == [0.0, 0.1, 0.4, 0.5]
+    assert both.masses.tolist() == [0.0, 2.0, 8.0, 10.0]
+    assert both.points.ravel().tolist() == [0.5, 1.5, 4.5, 5.5]
+    assert both.size == 8
+
+
+def coreset_of(X: np.ndarray, size: int, facts: Moments) -> Coreset:
+    rng = np.random.default_rng(0)
+    return lightweight_coreset(ArrayRows(X), facts, None, size, rng, 1, INLINE, silent)
+
+
+@pytest.mark.parametrize("factor", [1e-3, 0.5, 7.0, 1e6])
+def test_a_spread_that_was_rounded_away_is_put_right_in_one_more_pass(factor: float) -> None:
+    X = np.random.default_rng(1).normal(size=(500, 3))
+    facts = moments_of(X)
+    wrong = Moments(facts.total_weight, facts.mean, factor * facts.total_variance, facts.n_usable)
+    right, repaired = coreset_of(X, 50, facts), coreset_of(X, 50, wrong)
+    np.testing.assert_array_equal(repaired.indices, right.indices)
+    np.testing.assert_allclose(repaired.weights, right.weights, rtol=1e-9)
+
+
+def test_rows_that_differ_by_rounding_alone_are_drawn_evenly() -> None:
+    # The mean of equal rows is not quite one of them; what is left of the deviations is noise.
+    X = np.full((90_000, 3), 0.1)
+    coreset = coreset_of(X, 3000, moments_of(X))
+    assert np.abs(np.histogram(coreset.indices, 9, (0, 90_000))[0] / len(coreset) - 1 / 9).max() < 0.03
+    assert coreset.weights.sum() == pytest.approx(90_000, rel=0.1)
+
+
+def test_an_ordinary_coreset_is_drawn_in_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    passes = []
+
+    def count(*arguments: object) -> tuple[Draws, float]:
+        passes.append(1)
+        return draw(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(coreset_module, "draw", count)
+    X = (1e4 + np.random.default_rng(2).normal(size=(100_000, 8))).astype(np.float32)
+    coreset_of(X, 1000, moments_of(X))
+    assert len(passes) == 1
