@@ -54,10 +54,11 @@ def forget(path: Path) -> None:
 
 
 def read_plainly(path: Path) -> float:
-    """Seconds to read a file from end to end into one buffer."""
+    """Seconds to read a file from end to end into one buffer, with the system told so, as our own reading does."""
     buffer = bytearray(READ)
     begun = time.perf_counter()
     with path.open("rb", buffering=0) as file:
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_SEQUENTIAL)
         while file.readinto(buffer):
             pass
     return time.perf_counter() - begun

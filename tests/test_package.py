@@ -31,7 +31,8 @@ def test_every_public_name_exists_and_is_documented() -> None:
         "vcgmm.building_blocks",
         "vcgmm.datasets",
         "vcgmm.data.opening",
-        "vcgmm.persistence.coreset",
+        "vcgmm.coreset",
+        "vcgmm.distributed.estimator",
     ],
 )
 def test_examples_in_docstrings(module: str) -> None:

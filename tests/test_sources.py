@@ -82,6 +82,31 @@ def test_fits_and_all_that_follows_are_those_of_the_array(pair: tuple[Source, np
     assert quantization_error(source, model.means_) == quantization_error(X, model.means_, weights)
 
 
+def test_refinement_is_that_of_the_array(pair: tuple[Source, np.ndarray]) -> None:
+    source, X = pair
+    weights = own_weights(source)
+    settings: dict[str, Any] = {"coreset_size": 300, "refine": 2, "random_state": 0}
+    model = VCGMM(16, **settings).fit(source)
+    expected = VCGMM(16, **settings).fit(X, sample_weight=weights)
+    np.testing.assert_array_equal(model.means_, expected.means_)
+    np.testing.assert_allclose(model.refine_bounds_, expected.refine_bounds_, rtol=1e-12)
+    plain = VCGMM(16, coreset_size=300, random_state=0).fit(source)
+    assert model.quantization_error(source) < plain.quantization_error(source)
+
+
+def test_a_stream_may_be_a_source(pair: tuple[Source, np.ndarray]) -> None:
+    source, X = pair
+    weights = own_weights(source)
+    model = VCGMM(16, coreset_size=600, random_state=0).partial_fit(source)
+    assert model.coreset_.n_samples == (len(X) if weights is None else np.count_nonzero(weights))
+    total = len(X) if weights is None else weights.sum()
+    assert model.coreset_.total_weight == pytest.approx(total, rel=0.1)
+    whole = VCGMM(16, coreset_size=None, random_state=0).fit(X, sample_weight=weights)
+    assert model.quantization_error(source) < 1.3 * whole.quantization_error(X, weights)
+    model.partial_fit(source)  # and goes on
+    assert model.coreset_.total_weight == pytest.approx(2 * total, rel=0.1)
+
+
 def test_all_rows_of_a_source_are_taken_where_they_are_asked_for(pair: tuple[Source, np.ndarray]) -> None:
     source, X = pair
     weights = own_weights(source)

@@ -1,11 +1,10 @@
 """vcgmm: millions of vectors into thousands of clusters, by variational EM on coresets."""
 
 from ._version import __version__
-from .algorithm.coreset import Coreset
 from .building_blocks import afkmc2, kmeans_plus_plus, lightweight_coreset, quantization_error
+from .coreset import Coreset, load_coreset, save_coreset
 from .data.opening import open_rows as open  # noqa: A004 (vcgmm.open is meant to be called so)
 from .estimator import VCGMM
-from .persistence import load_coreset, save_coreset
 from .progress import Iteration
 
 __all__ = [

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from .algorithm import seeding
-from .algorithm.coreset import Coreset, all_rows
+from .algorithm.coreset import all_rows
 from .algorithm.coreset import lightweight_coreset as draw_coreset
 from .algorithm.frame import moments
 from .algorithm.pipeline import check_distinct, to_local
 from .algorithm.random import generator
+from .coreset import Coreset
 from .data.rows import exact_float
 from .evaluation import Evaluator
 from .parallel import Workers
@@ -25,18 +24,8 @@ from .validation import (
     check_matrix,
     check_threads,
     check_weights_of,
+    draw_seed,
 )
-
-
-def draw_seed(random_state: Any) -> int:
-    """One integer from anything scikit-learn accepts as random_state."""
-    try:
-        return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
-    except ValueError:
-        raise ValueError(
-            f"random_state={random_state!r} is not valid: give None, an integer from 0 to 2**32 - 1, or a "
-            f"numpy.random.RandomState."
-        ) from None
 
 
 def lightweight_coreset(
@@ -67,7 +56,7 @@ def lightweight_coreset(
     Returns
     -------
     Coreset
-        With `indices` (N',), `points` (N', D) and `weights` (N',); the weights sum to the total weight of X in
+        With `points` (N', D), `weights` (N',) and `indices` (N',); the weights sum to the total weight of X in
         expectation.
 
     Examples
@@ -88,7 +77,7 @@ def lightweight_coreset(
         rng = generator(draw_seed(random_state))
         coreset = draw_coreset(rows, facts, weights, size, rng, 1, workers, progress.advance)
         progress.finish()
-    return replace(coreset, weights=coreset.weights * rows.weight_unit)
+    return Coreset.of(coreset.points, coreset.weights * rows.weight_unit, coreset.indices, rows.n_samples)
 
 
 def afkmc2(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 import os
 import warnings
 from collections.abc import Iterator
@@ -12,19 +13,20 @@ from typing import TYPE_CHECKING, Any, Self, overload
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, DensityMixin
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from .algorithm.online import Model
 from .algorithm.pipeline import Result, resume, run
 from .algorithm.settings import Settings
-from .building_blocks import draw_seed
+from .coreset import Coreset, coreset_of, unpack
 from .data import ArrayRows, Rows
 from .data.appending import appending
 from .evaluation import FEW_COMPONENTS, Evaluator, gathered
 from .interop import faiss_index, gaussian_mixture
 from .joint_evaluation import JointEvaluator
-from .mixture_parameters import attributes_of, check_kind, is_shared, mixture_of, n_parameters
+from .mixture_parameters import SHARED, attributes_of, check_kind, is_shared, mixture_of, n_parameters
 from .parallel import Workers
 from .persistence import (
     Checkpoint,
@@ -37,6 +39,7 @@ from .persistence import (
     training_facts,
 )
 from .progress import History, Progress, check_callbacks, make_progress
+from .streaming import absorb_rows
 from .validation import (
     check_centers,
     check_choice,
@@ -50,6 +53,7 @@ from .validation import (
     check_threads,
     check_verbosity,
     check_weights_of,
+    draw_seed,
 )
 
 if TYPE_CHECKING:
@@ -124,6 +128,10 @@ class VCGMM(DensityMixin, BaseEstimator):
     n_init : int, default=1
         Fits from different seeds on one coreset, of which the best lower bound is kept.  One where the means are
         given.
+    refine : int, default=0
+        Passes over all rows after EM on the coreset, each an EM step of the same kind, at a cost that hardly grows
+        with the number of components.  They take away most of the error that a coreset costs.  Only with one
+        variance and equal weights.
     reg_covar : float or None, default=None
         Smallest variance, relative to the data's: to each feature's own for "diag" and "tied_diag", else to their
         mean.  None: 1e-14 for "isotropic", 1e-6 for the others.
@@ -139,11 +147,12 @@ class VCGMM(DensityMixin, BaseEstimator):
     verbose : int, default=0
         1: a progress line per step on stderr; 2 or more: also a line per EM iteration.
     callbacks : callable, sequence of callables or None, default=None
-        Each is called with an `Iteration` after every EM iteration, and stops the fit by returning True.
+        Each is called with an `Iteration` after every EM iteration, and stops the fit by returning True.  Passes
+        of refinement count on as iterations, with the bound of all rows.
     checkpoint : path-like or None, default=None
         A file to which a fit writes where it is, from its first iteration to its last, for `VCGMM.resume`; a
         checkpoint of before is replaced.  It holds the coreset, which is a sample of the data, and stays when the
-        fit has ended: remove it when you have saved the model.
+        fit has ended: remove it when you have saved the model.  Passes of `refine` are not in it.
     checkpoint_every : float, default=60.0
         Seconds between two checkpoints; 0: one after every iteration.  Longer where writing one takes long: it
         takes no more than a tenth of the time.
@@ -159,13 +168,10 @@ class VCGMM(DensityMixin, BaseEstimator):
         Mixing proportions; 0 for a cluster that was dropped.
     covariances_ : (C,), (C, D) or (D,) float64
         Variances: by cluster ("isotropic", "spherical"), by cluster and feature ("diag"), or by feature
-        ("tied_diag").
-    precisions_ : like covariances_
-        Their reciprocals.
-    active_ : (C,) bool
-        Clusters that hold any weight.
+        ("tied_diag").  `precisions_` are their reciprocals.
     counts_ : (C,) float64
-        Weight of the data in every cluster (sum of responsibilities); 0 for a cluster that lost all its points.
+        Weight of the data in every cluster (sum of responsibilities); 0 for a cluster that lost all its points or
+        was dropped.  `active_`, (C,) bool, says which hold any.
     lower_bound_ : float
         F after the last E-step: a lower bound of the (coreset's) log-likelihood.
     lower_bounds_ : (n_iter_,) float64
@@ -173,10 +179,15 @@ class VCGMM(DensityMixin, BaseEstimator):
     history_ : dict of (n_iter_,) arrays
         What a callback is told of each iteration: "iteration", "bound", "change", "variance", "seconds" since the
         fit began, and "active", the clusters that hold any weight, where they are counted.
+    refine_bounds_ : (refine,) float64
+        F of all rows in each pass of refinement, with the parameters it began with; they do not compare with
+        `lower_bounds_`, which are the coreset's.
     n_iter_ : int
+        Iterations of EM on the coreset.
     converged_ : bool
     coreset_ : Coreset
-        The weighted sample: `indices`, `points`, `weights`.  Where all points are used, `points` is X itself.
+        The weighted sample that EM ran on: `points`, `weights`, `indices`.  Where all points are used, `points` is
+        X itself.  After `partial_fit` all that is kept of the stream.
     neighbors_ : (C, G) int32
         Near clusters of each cluster, itself first.
     labels_ : (N,) int32
@@ -184,9 +195,9 @@ class VCGMM(DensityMixin, BaseEstimator):
     inertia_ : float
         With compute_labels=True: the quantization error.
     n_distance_evaluations_ : dict
-        Distances computed in "coreset", "seeding" and "em".
+        Distances computed in "coreset", "seeding" and "em", with refine > 0 also in "refine".
     timings_ : dict
-        Seconds spent in "coreset", "seeding" and "em".
+        Seconds spent in them.
     n_features_in_ : int
     feature_names_in_ : (D,) array of str
         Where X has names for all its features.
@@ -223,6 +234,7 @@ class VCGMM(DensityMixin, BaseEstimator):
         max_iter: int = 200,
         relaxation: float = 1.8,
         n_init: int = 1,
+        refine: int = 0,
         reg_covar: float | None = None,
         warm_start: bool = False,
         compute_labels: bool = False,
@@ -252,6 +264,7 @@ class VCGMM(DensityMixin, BaseEstimator):
         self.max_iter = max_iter
         self.relaxation = relaxation
         self.n_init = n_init
+        self.refine = refine
         self.reg_covar = reg_covar
         self.warm_start = warm_start
         self.compute_labels = compute_labels
@@ -272,12 +285,14 @@ class VCGMM(DensityMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (N, D), or source
+        X : array-like of shape (N, D), source or Coreset
             Any real dtype and memory order, memory maps included; no full-size copy in a wider type is made.  A
-            source (`vcgmm.open`) is read twice, and only the coreset is kept in memory.
+            source (`vcgmm.open`) is read twice, and only the coreset is kept in memory.  Of a coreset all points
+            are taken, with their weights: coreset_size="auto" means all of them, and a smaller number draws from
+            them.
         y : ignored
         sample_weight : array-like of shape (N,), optional
-            Weight w counts like w copies of a row.
+            Weight w counts like w copies of a row.  A coreset has weights of its own.
 
         Returns
         -------
@@ -292,48 +307,107 @@ class VCGMM(DensityMixin, BaseEstimator):
             raise
         return self
 
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:  # noqa: ARG002
+        """Go on with a block of rows of a stream, in bounded memory.
+
+        Up to four times `coreset_size` rows are kept as they come ("auto": 256 per component, at least 65,536).
+        Of more, a few coresets are kept, each of twice `coreset_size` points, their number growing with the
+        logarithm of the stream; all of it is `coreset_`.  With coreset_size=None every row is kept.
+
+        The model is usable after every block, and comes close to a fit to all rows.  A block moves the means by an
+        EM step of its own; EM runs on all that is kept whenever the error of all rows has grown by half since it
+        ran last.  `lower_bound_`, `history_`, `timings_` and the like tell of that run.
+
+        Until there are `n_components` different rows, they are kept, and there is no model yet.  After `fit` it
+        goes on from `coreset_`; `fit` begins anew.  `refine`, `compute_labels`, `warm_start` and `checkpoint` have
+        no effect here: rows are gone when the call ends.
+
+        Parameters
+        ----------
+        X : array-like of shape (N, D), source or Coreset
+            It may be overwritten afterwards.  A source is taken as the blocks in which it is read.
+        y : ignored
+        sample_weight : array-like of shape (N,), optional
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from vcgmm import VCGMM
+        >>> rng = np.random.default_rng(0)
+        >>> model = VCGMM(n_components=3, random_state=0)
+        >>> for _ in range(20):
+        ...     model = model.partial_fit(rng.choice([-10, 0, 10], (500, 1)) + rng.normal(size=(500, 1)))
+        >>> np.sort(model.means_.ravel().round()).astype(int).tolist(), model.coreset_.n_samples
+        ([-10, 0, 10], 10000)
+        """
+        before = dict(self.__dict__)
+        try:
+            result = absorb_rows(self, X, sample_weight)
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+        if result is not None:
+            self._warn_of_the_end(result, stacklevel=3)
+        return self
+
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> np.ndarray:
         """Fit, and return the cluster of every row, (N,) int32."""
-        return self.fit(X, y, sample_weight).predict(X)
+        return self.fit(X, y, sample_weight).predict(unpack(X, sample_weight)[0])
 
     def _fit(self, X: Any, sample_weight: Any) -> None:
         callbacks = check_callbacks(self.callbacks)
+        given = X if isinstance(X, Coreset) else None
+        X, sample_weight = unpack(X, sample_weight)
         rows = check_rows(self, X, reset=True)
         weights = check_weights_of(rows, sample_weight)
-        settings = self._settings(rows)
+        settings = self._settings(rows, drawn=given is not None)
+        self._check_enough(rows)
         check_verbosity(self.verbose)
         check_flag("warm_start", self.warm_start)
         check_flag("compute_labels", self.compute_labels)
         history = History()
-        keep = self._checkpointing(rows, history)
+        keep = self._checkpointing(rows, history, given)
         with (
             Workers(check_threads(self.n_threads)) as workers,
             make_progress(self.verbose, settings.tol) as progress,
         ):
             result = run(rows, weights, settings, (*callbacks, history), progress, workers, keep)
             self._take_over(result, history, rows.n_samples, rows.dtype)
+            self.__dict__.pop("_stream", None)
+            self.coreset_ = coreset_of(result.coreset, rows.n_samples, given)
             if self.compute_labels:
                 self._label(rows, weights, workers, progress)
         self._warn_of_the_end(result, stacklevel=4)
 
-    def _checkpointing(self, rows: Rows, history: History) -> Checkpointing | None:
+    def _checkpointing(self, rows: Rows, history: History, given: Coreset | None) -> Checkpointing | None:
         """What writes checkpoints; None where none are asked for."""
         every = check_number("checkpoint_every", self.checkpoint_every, 0.0)
         if self.checkpoint is None:
             return None
         path = check_checkpoint(self.checkpoint, rows.dtype)
         names = getattr(self, "feature_names_in_", None)
-        origin = make_origin(self.get_params(deep=False), rows.n_samples, names)
+        origin = make_origin(self.get_params(deep=False), rows.n_samples, names, given)
         return Checkpointing(path, every, origin, history)
 
-    def _settings(self, rows: Rows) -> Settings:
-        """Check all parameters, and clip sizes that are larger than the problem: they mean "all"."""
-        n_components = check_integer("n_components", self.n_components, 1)
-        if rows.n_samples < n_components:
+    def _check_enough(self, rows: Rows) -> None:
+        """Refuse fewer rows than clusters."""
+        if rows.n_samples < self.n_components:
             raise ValueError(
-                f"n_samples={rows.n_samples} is fewer than n_components={n_components}: ask for fewer components, "
-                f"or give more data."
+                f"n_samples={rows.n_samples} is fewer than n_components={self.n_components}: ask for fewer "
+                f"components, or give more data."
             )
+
+    def _settings(self, rows: Rows, *, drawn: bool = False, warm: bool = True) -> Settings:
+        """Check all parameters, and clip sizes that are larger than the problem: they mean "all".
+
+        Of rows that were drawn already, coreset_size="auto" takes all.  `warm_start` is heeded where `warm` is.
+        """
+        n_components = check_integer("n_components", self.n_components, 1)
         kind = check_kind(self)
         init: str | np.ndarray
         initial_variance = None
@@ -346,7 +420,7 @@ class VCGMM(DensityMixin, BaseEstimator):
                 f"init={self.init!r} is not valid: choose from {', '.join(map(repr, INITS))}, or give an array of "
                 f"shape ({n_components}, {rows.n_features})."
             )
-        if self.warm_start and hasattr(self, "means_"):
+        if warm and self.warm_start and hasattr(self, "means_"):
             if self.means_.shape != (n_components, rows.n_features):
                 raise ValueError(
                     f"warm_start=True cannot go on from means of shape {self.means_.shape} with n_components="
@@ -354,8 +428,8 @@ class VCGMM(DensityMixin, BaseEstimator):
                 )
             init, initial_variance = self.means_, self.variance_
         n_init = check_integer("n_init", self.n_init, 1) if isinstance(init, str) else 1
-        automatic = max(AUTO_POINTS, AUTO_POINTS_PER_COMPONENT * n_components)
-        if rows.n_samples <= AUTO_ALL * automatic:
+        automatic = self._automatic_size()
+        if drawn or rows.n_samples <= AUTO_ALL * automatic:
             automatic = rows.n_samples
         truncation = min(check_integer("truncation", self.truncation, 1), n_components)
         n_candidates = min(check_integer("n_candidates", self.n_candidates, 1), n_components)
@@ -376,6 +450,7 @@ class VCGMM(DensityMixin, BaseEstimator):
             max_iter=check_integer("max_iter", self.max_iter, 1),
             relaxation=check_relaxation(self.relaxation),
             n_init=n_init,
+            refine=check_integer("refine", self.refine, 0),
             reg_covar=kind.reg_covar,
             initial_variance=initial_variance,
             seed=draw_seed(self.random_state),
@@ -386,13 +461,36 @@ class VCGMM(DensityMixin, BaseEstimator):
             reassign=kind.reassign,
         )
 
+    def _automatic_size(self) -> int:
+        """What coreset_size="auto" is, where there are more rows."""
+        return max(AUTO_POINTS, AUTO_POINTS_PER_COMPONENT * self.n_components)
+
+    def _stream_size(self) -> int | None:
+        """Points of each coreset that is kept of a stream; None: every row is."""
+        if isinstance(self.coreset_size, numbers.Real) and not isinstance(self.coreset_size, numbers.Integral):
+            raise ValueError(
+                f"coreset_size={self.coreset_size!r} is a share of all rows, and how many a stream will have is "
+                f"not known: for partial_fit give 'auto', a number of points, or None (all)."
+            )
+        size = check_coreset_size(self.coreset_size, 0, self._automatic_size())
+        # Reduced again and again, twice as many points tell as much as those that are drawn once from all rows.
+        return None if size is None else 2 * size
+
+    def _take_step(self, model: Model) -> None:
+        """Means and variance as they are after a block of a stream."""
+        self.means_, self.variance_, self.counts_ = model.means, model.variance, model.masses
+        self.covariances_ = np.full(len(model.means), model.variance)
+        self.weights_ = np.full(len(model.means), 1.0 / len(model.means))
+        self._training = {**self._training, **SHARED}
+        self.neighbors_ = model.neighbors
+
     def _take_over(self, result: Result, history: History, n_samples: int, dtype: np.dtype[Any]) -> None:
         """Turn a finished fit to `n_samples` rows of a type into attributes."""
         self.means_ = result.means
         self.variance_ = result.variance
         self.weights_ = np.full(len(result.means), 1.0 / len(result.means))
         self.covariances_ = np.full(len(result.means), result.variance)
-        kind = {"covariance_type": "isotropic", "mixing": "equal"}
+        kind = SHARED
         if result.mixture is not None:
             checked = check_kind(self)
             kind = {"covariance_type": checked.covariance_type, "mixing": checked.mixing}
@@ -400,9 +498,9 @@ class VCGMM(DensityMixin, BaseEstimator):
         self.counts_ = result.masses
         self.lower_bounds_ = np.array(result.bounds)
         self.lower_bound_ = result.bounds[-1]
+        self.refine_bounds_ = np.array(result.refine_bounds, np.float64)
         self.n_iter_ = len(result.bounds)
         self.converged_ = result.converged
-        self.coreset_ = result.coreset
         self.neighbors_ = result.neighbors
         self.timings_ = result.timings
         self.n_distance_evaluations_ = result.n_evaluations
@@ -428,6 +526,19 @@ class VCGMM(DensityMixin, BaseEstimator):
                 ConvergenceWarning,
                 stacklevel=stacklevel,
             )
+
+    def _check_fitted(self) -> None:
+        """Refuse to be used before there is a model."""
+        if not hasattr(self, "means_") and hasattr(self, "_stream"):
+            raise NotFittedError(
+                f"This VCGMM has seen {self.coreset_.n_samples} rows, and fewer than n_components="
+                f"{self.n_components} different ones: give partial_fit more rows, or ask for fewer components."
+            )
+        check_is_fitted(self)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """A stream of too few rows has attributes, but no model yet."""
+        return hasattr(self, "means_")
 
     @property
     def cluster_centers_(self) -> np.ndarray:
@@ -580,7 +691,7 @@ class VCGMM(DensityMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (N, D), or source
+        X : array-like of shape (N, D), source or Coreset
         y : ignored
         sample_weight : array-like of shape (N,), optional
 
@@ -588,6 +699,7 @@ class VCGMM(DensityMixin, BaseEstimator):
         -------
         float
         """
+        X, sample_weight = unpack(X, sample_weight)
         rows = self._check_predict(X)
         weights = check_weights_of(rows, sample_weight)
         with self._evaluate("score", rows) as evaluator:
@@ -598,13 +710,14 @@ class VCGMM(DensityMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (N, D), or source
+        X : array-like of shape (N, D), source or Coreset
         sample_weight : array-like of shape (N,), optional
 
         Returns
         -------
         float
         """
+        X, sample_weight = unpack(X, sample_weight)
         rows = self._check_predict(X)
         weights = check_weights_of(rows, sample_weight)
         with self._evaluate("error", rows) as evaluator:
@@ -622,7 +735,7 @@ class VCGMM(DensityMixin, BaseEstimator):
         X : (n_samples, D) float64
         labels : (n_samples,) int32, the component of each
         """
-        check_is_fitted(self)
+        self._check_fitted()
         n_samples = check_integer("n_samples", n_samples, 1)
         rng = check_random_state(self.random_state)
         mixture = mixture_of(self)
@@ -665,7 +778,7 @@ class VCGMM(DensityMixin, BaseEstimator):
         ValueError
             With coreset=True, for a model that was loaded without one.
         """
-        check_is_fitted(self)
+        self._check_fitted()
         save_model(self, path, coreset=check_flag("coreset", coreset))
 
     @classmethod
@@ -685,7 +798,7 @@ class VCGMM(DensityMixin, BaseEstimator):
         ValueError
             If the file holds something else, comes from a newer format, or has been changed or cut off.
         """
-        model: Self = load_model(cls, path)
+        model: Self = load_model(cls, Coreset.of, path)
         return model
 
     @classmethod
@@ -752,15 +865,31 @@ class VCGMM(DensityMixin, BaseEstimator):
         for facts in saved.history:
             history(facts)
         every = check_number("checkpoint_every", self.checkpoint_every, 0.0)
-        origin = make_origin(self.get_params(deep=False), saved.n_samples, saved.feature_names)
+        origin = make_origin(self.get_params(deep=False), saved.n_samples, saved.feature_names, saved.given)
         keep = Checkpointing(path, every, origin, history)
         with (
             Workers(check_threads(self.n_threads)) as workers,
             make_progress(self.verbose, problem.settings.tol) as progress,
         ):
-            result = resume(saved.snapshot, (*callbacks, history), progress, workers, keep)
+            result = resume(
+                saved.snapshot,
+                (*callbacks, history),
+                progress,
+                workers,
+                keep,
+                complete=rows.n_samples == saved.n_samples,
+            )
             self._take_over(result, history, saved.n_samples, rows.dtype)
-            if self.compute_labels and rows.n_samples == saved.n_samples:
+            self.coreset_ = coreset_of(result.coreset, saved.n_samples, saved.given)
+            complete = rows.n_samples == saved.n_samples
+            if problem.settings.refine > 0 and not complete:
+                warnings.warn(
+                    f"refine={self.refine}, but a checkpoint holds the coreset only, {rows.n_samples:,} of "
+                    f"{saved.n_samples:,} rows: the model is not refined. Fit with warm_start=True to refine it.",
+                    UserWarning,
+                    stacklevel=3,
+                )
+            if self.compute_labels and complete:
                 self._label(rows, result.coreset.weights, workers, progress)
             elif self.compute_labels:
                 warnings.warn(
@@ -778,7 +907,7 @@ class VCGMM(DensityMixin, BaseEstimator):
         Its covariances are spherical or, where features have variances of their own, diagonal; its `lower_bound_`
         is a mean over the data's weight, as theirs is. Mind its memory: it makes arrays of rows times components.
         """
-        check_is_fitted(self)
+        self._check_fitted()
         return gaussian_mixture(self)
 
     def to_faiss(self, kind: str = "flat") -> Any:
@@ -794,7 +923,7 @@ class VCGMM(DensityMixin, BaseEstimator):
         -------
         faiss.IndexFlatL2 or faiss.IndexIVFFlat
         """
-        check_is_fitted(self)
+        self._check_fitted()
         return faiss_index(self.means_, kind)
 
     def _n_parameters(self) -> int:
@@ -802,7 +931,7 @@ class VCGMM(DensityMixin, BaseEstimator):
         return n_parameters(self)
 
     def _check_predict(self, X: Any) -> Rows:
-        check_is_fitted(self)
+        self._check_fitted()
         return check_rows(self, X, reset=False)
 
     @contextmanager

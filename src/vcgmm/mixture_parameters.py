@@ -14,6 +14,9 @@ from .validation import check_choice, check_flag, check_integer, check_number
 COVARIANCES = tuple(FAMILIES)
 MIXINGS = ("equal", "learned")
 
+#: The kind of the paper's model.
+SHARED = {"covariance_type": "isotropic", "mixing": "equal"}
+
 #: Smallest variances, relative to the data's, where none is given.  One that all clusters share is the mean of
 #: very many squares and needs hardly any; one of a cluster's own may be that of few points.
 SHARED_FLOOR = 1e-14
@@ -68,6 +71,11 @@ def check_kind(model: Any) -> Kind:
             raise ValueError(
                 f"search='pointwise' is the paper's, for one variance and equal weights, and does not know "
                 f"{what}: use search='blocked'."
+            )
+        if model.refine:
+            raise ValueError(
+                f"refine={model.refine!r} is not offered yet for {what}: use refine=0 and a larger coreset_size, "
+                f"or coreset_size=None for EM on all rows."
             )
         if model.checkpoint is not None:
             raise ValueError(

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, validate_data
 
 from .data import ArrayRows, Rows, Source, StreamedRows
@@ -24,6 +25,17 @@ def check_integer(name: str, value: object, low: int) -> int:
     if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < low:
         raise ValueError(f"{name}={value!r} is not valid: give an integer of at least {low}.")
     return int(value)
+
+
+def draw_seed(random_state: Any) -> int:
+    """One integer from anything scikit-learn accepts as random_state."""
+    try:
+        return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+    except ValueError:
+        raise ValueError(
+            f"random_state={random_state!r} is not valid: give None, an integer from 0 to 2**32 - 1, or a "
+            f"numpy.random.RandomState."
+        ) from None
 
 
 def check_number(name: str, value: object, low: float) -> float:
@@ -190,42 +202,53 @@ def check_array_rows(name: str, X: object) -> ArrayRows:
     return ArrayRows(array, name)
 
 
-def check_weights(sample_weight: object, n_samples: int) -> np.ndarray | None:
-    """Weights as (N,) float64, finite, non-negative and not all zero; None where none are given."""
+def check_finite(rows: ArrayRows) -> None:
+    """Refuse rows that hold a NaN or an infinity, by a look at all of them."""
+    for block in range(rows.n_blocks):
+        rows.refuse_nonfinite(block)
+
+
+def check_weights(
+    sample_weight: object, n_samples: int, name: str = "sample_weight", rows: str = "X"
+) -> np.ndarray | None:
+    """Weights as (N,) float64, finite, non-negative and not all zero; None where none are given.
+
+    `name` and `rows` are what messages call the weights, and what they are weights of.
+    """
     if sample_weight is None:
         return None
     if isinstance(sample_weight, numbers.Real):
         weights = np.full(n_samples, float(sample_weight))
     else:
-        with blame("sample_weight", "Give one non-negative number per row."):
+        with blame(name, "Give one non-negative number per row."):
             weights = check_array(
                 sample_weight,
                 ensure_2d=False,
                 allow_nd=True,
                 dtype="numeric",
                 ensure_all_finite=False,
-                input_name="sample_weight",
+                input_name=name,
             )
             check_kind(weights)
             weights = weights.astype(np.float64)
     if weights.ndim != 1 or len(weights) != n_samples:
         raise ValueError(
-            f"sample_weight has shape {weights.shape}, but X has {n_samples} rows: give one weight per row. "
+            f"{name} has shape {weights.shape}, but {rows} has {n_samples} rows: give one weight per row. "
             f"Sample weights must be 1D array or scalar."
         )
     bad = ~np.isfinite(weights) | (weights < 0)
     if bad.any():
         row = int(np.argmax(bad))
         raise ValueError(
-            f"sample_weight[{row}]={weights[row]} is not valid: weights are finite and not negative. "
+            f"{name}[{row}]={weights[row]} is not valid: weights are finite and not negative. "
             f"Use 0 for a row that should not count."
         )
     if not weights.any():
-        raise ValueError("sample_weight is zero for every row: give a positive weight to at least one row.")
+        raise ValueError(f"{name} is zero for every row: give a positive weight to at least one row.")
     with np.errstate(over="ignore"):
         total = float(weights.sum())
     if not math.isfinite(total):
-        raise ValueError("sample_weight sums to infinity: divide the weights by their largest value.")
+        raise ValueError(f"{name} sums to infinity: divide the weights by their largest value.")
     return np.ascontiguousarray(weights)
 
 
@@ -243,8 +266,7 @@ def check_weights_of(rows: Rows, sample_weight: object) -> np.ndarray | None:
 def check_centers(name: str, centers: object, n_features: int, n_components: int | None = None) -> np.ndarray:
     """Centres as (C, D) float64, finite."""
     rows = check_array_rows(name, np.asarray(centers) if isinstance(centers, Source) else centers)
-    for block in range(rows.n_blocks):
-        rows.refuse_nonfinite(block)
+    check_finite(rows)
     array = rows.array.astype(np.float64)
     if array.shape[1] != n_features:
         raise ValueError(

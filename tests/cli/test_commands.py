@@ -15,10 +15,10 @@ from scipy import sparse
 from typer.testing import CliRunner
 
 import vcgmm
-from vcgmm import VCGMM, lightweight_coreset, load_coreset
+from vcgmm import VCGMM, Coreset, lightweight_coreset, load_coreset
 from vcgmm.cli import app
 
-COMMANDS = ["fit", "predict", "score", "coreset", "info", "plot", "export", "demo"]
+COMMANDS = ["fit", "predict", "score", "coreset", "merge", "info", "plot", "export", "demo"]
 
 
 def run(runner: CliRunner, *arguments: str, code: int = 0, **options: Any) -> Any:
@@ -55,6 +55,24 @@ def test_labels_on_standard_output(runner: CliRunner, folder: Path, rows: np.nda
     assert list(map(int, result.stdout.split())) == fitted.predict(rows[:5]).tolist()
     assert result.stderr == ""
     run(runner, "predict", "model.vcgmm", "rows.npy", "-o", "-", "--json", code=2)
+
+
+def test_approximate_labels(
+    runner: CliRunner, folder: Path, fitted: VCGMM, rows: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+    exact = VCGMM.predict
+
+    def predict(self: VCGMM, X: Any, method: str = "exact", **kwargs: Any) -> Any:
+        asked.append(method)
+        return exact(self, X, method, **kwargs)
+
+    monkeypatch.setattr(VCGMM, "predict", predict)
+    run(runner, "predict", "model.vcgmm", "rows.npy", "-o", "near.npy", "--approximate")
+    run(runner, "predict", "model.vcgmm", "rows.npy", "-o", "exact.npy")
+    assert asked == ["approximate", "exact"]
+    np.testing.assert_array_equal(np.load("near.npy"), fitted.predict(rows))  # few clusters are all compared
+    run(runner, "predict", "model.vcgmm", "rows.npy", "-o", "p.npz", "--proba", "--approximate", code=2)
 
 
 def test_posteriors(runner: CliRunner, folder: Path, rows: np.ndarray, fitted: VCGMM) -> None:
@@ -101,6 +119,47 @@ def test_a_coreset_of_weighted_rows(runner: CliRunner, folder: Path, rows: np.nd
     np.testing.assert_array_equal(load_coreset("new.vcgmm").weights, expected.weights)
 
 
+def test_a_smaller_coreset_of_a_coreset(runner: CliRunner, folder: Path) -> None:
+    run(runner, "coreset", "core.vcgmm", "-n", "100", "-o", "new.vcgmm", "--seed", "3", "-q")
+    core, new = Coreset.load("core.vcgmm"), Coreset.load("new.vcgmm")
+    expected = core.reduce(100, random_state=3)
+    np.testing.assert_array_equal(new.indices, expected.indices)  # rows of the data, not places in the coreset
+    np.testing.assert_array_equal(new.weights, expected.weights)
+    assert new.n_samples == core.n_samples == 2000
+
+
+def test_shards_are_merged_and_fitted_to(runner: CliRunner, folder: Path, rows: np.ndarray) -> None:
+    for shard in range(2):
+        np.save("shard.npy", rows[shard::2])
+        run(runner, "coreset", "shard.npy", "-n", "300", "-o", f"{shard}.vcgmm", "--seed", "0", "-q")
+    result = run(runner, "merge", "0.vcgmm", "1.vcgmm", "-o", "both.vcgmm", "--json", "-v")
+    parts = [Coreset.load(f"{shard}.vcgmm") for shard in range(2)]
+    both, facts = Coreset.load("both.vcgmm"), json.loads(result.stdout)
+    np.testing.assert_array_equal(both.points, np.vstack([part.points for part in parts]))
+    assert both.indices is None
+    assert (facts["coresets"], facts["n_samples"], facts["points"]) == (2, 2000, len(both))
+    assert facts["total_weight"] == pytest.approx(sum(part.total_weight for part in parts))
+    assert result.stderr.startswith("0.vcgmm: a coreset, ")
+    run(runner, "merge", "0.vcgmm", "1.vcgmm", "-n", "200", "--seed", "1", "-o", "small.vcgmm", "-q")
+    small = Coreset.load("small.vcgmm")
+    np.testing.assert_array_equal(small.points, both.reduce(200, random_state=1).points)
+    run(runner, "fit", "both.vcgmm", "-k", "9", "--seed", "0", "-o", "new.vcgmm", "--save-coreset", "-q")
+    model = VCGMM.load("new.vcgmm")
+    np.testing.assert_array_equal(model.means_, VCGMM(9, random_state=0).fit(both).means_)
+    assert (model.coreset_.indices, model.coreset_.n_samples) == (None, 2000)
+
+
+def test_what_cannot_be_merged_is_refused(runner: CliRunner, folder: Path) -> None:
+    assert "is also what is read" in run(runner, "merge", "core.vcgmm", "-o", "core.vcgmm", "-f", code=2).stderr
+    Coreset(np.ones((3, 5))).save("wide.vcgmm")
+    result = run(runner, "merge", "core.vcgmm", "wide.vcgmm", "-o", "new.vcgmm", code=1)
+    assert "coresets of 2 and of 5 features cannot be merged" in result.stderr
+    assert (
+        "holds a model, but a coreset is needed"
+        in run(runner, "merge", "core.vcgmm", "model.vcgmm", "-o", "new.vcgmm", code=1).stderr
+    )
+
+
 def test_a_score(runner: CliRunner, folder: Path, rows: np.ndarray, fitted: VCGMM) -> None:
     result = run(runner, "score", "model.vcgmm", "rows.npy", "--json", "-q")
     facts = json.loads(result.stdout)
@@ -130,8 +189,8 @@ def test_info_of_a_model(runner: CliRunner, folder: Path, fitted: VCGMM) -> None
         "9 of 2 features, 9 active",
         f"{fitted.n_iter_}, converged",
         "coreset_",
-        "n_samples       2,000",
-        "dtype           float32",
+        "n_samples        2,000",
+        "dtype            float32",
         "coreset_size      800",
         f"vcgmm {vcgmm.__version__}",
         "format version 1",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from pyarrow import feather, parquet
 
 import vcgmm
 from vcgmm import VCGMM, lightweight_coreset
+from vcgmm.data.source import SequentialSource
 
 X = np.random.default_rng(0).normal(size=(300, 4)).astype(np.float32)
 
@@ -336,6 +337,31 @@ def test_a_store_that_changes_between_two_passes(tmp_path: Path) -> None:
     zarr.open(str(tmp_path / "X.zarr"), mode="r+")[7] = 99.0
     with pytest.raises(ValueError, match=r"X.zarr has changed between two passes"):
         lightweight_coreset(source, 10)
+
+
+class Liar(SequentialSource):
+    """Says ten rows, and gives as many as it likes."""
+
+    def __init__(self, n: int) -> None:
+        super().__init__("liar", 10, 2, np.dtype(np.float32))
+        self.n = n
+
+    def pieces(self) -> Generator[tuple[np.ndarray, None], None, None]:
+        yield np.arange(2 * self.n, dtype=np.float32).reshape(-1, 2), None
+
+
+@pytest.mark.parametrize("n", [9, 11])
+def test_another_number_of_rows_than_was_said_is_noticed(n: int) -> None:
+    for use in (np.asarray, lambda rows: lightweight_coreset(rows, 3), VCGMM(2, coreset_size=5).fit):
+        with pytest.raises(ValueError, match=rf"liar gave {n} rows or more, but 10 before: it has changed"):
+            use(Liar(n))
+
+
+def test_rows_beyond_the_end() -> None:
+    with pytest.raises(ValueError, match="liar gave 9 rows or more, but 10 before"):
+        Liar(9).take(np.array([2, 9]))
+    with pytest.raises(IndexError, match="liar has 10 rows, but row 10 was asked for"):
+        Liar(10).take(np.array([2, 10]))
 
 
 # --------------------------------------------------------------------------------------------------- not a number

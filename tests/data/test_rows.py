@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vcgmm.data import ArrayRows
+from vcgmm.data import ArrayRows, StreamedRows
+from vcgmm.data.memory import MemorySource
 from vcgmm.data.rows import BLOCK_VALUES, LEAST_ROWS, exact_float
 
 
@@ -71,3 +72,12 @@ def test_the_first_value_that_is_not_finite_is_named() -> None:
     X[3, 0] = np.nan
     with pytest.raises(ValueError, match=r"NaN.*row 3, feature 0"):
         rows.refuse_nonfinite(0)
+
+
+@pytest.mark.parametrize(("width", "blocks"), [(1, 8), (100, 8), (8192, 4), (BLOCK_VALUES, 1)])
+def test_parts_of_a_source_hold_fewer_blocks_where_blocks_are_long(width: int, blocks: int) -> None:
+    wide = np.broadcast_to(np.uint8(0), (10 * max(LEAST_ROWS, BLOCK_VALUES // width), width))
+    rows = StreamedRows(MemorySource(wide, "wide"))
+    parts = rows.parts()
+    assert len(next(parts)) == blocks * rows.rows_per_block
+    parts.close()

@@ -200,7 +200,7 @@ FORGED: dict[str, tuple[Change, str]] = {
     "a flag for a number": (edit("snapshot.settings", "n_explore", True), "not what vcgmm wrote"),
     "no iterations": (edit("snapshot.settings", "max_iter", 0), "max_iter or chain_length is not positive"),
     "fewer iterations": (edit("snapshot.settings", "max_iter", 2), "more iterations than max_iter"),
-    "a negative seed": (edit("snapshot.settings", "seed", -5), "the seed or n_warmup is negative"),
+    "a negative seed": (edit("snapshot.settings", "seed", -5), "the seed, n_warmup or refine is negative"),
     "no seed": (edit("snapshot.settings", "seed", None), "not what vcgmm wrote"),
     "a relaxation of two": (edit("snapshot.settings", "relaxation", 2.0), "relaxation is out of range"),
     "another type": (edit("snapshot.settings", "dtype", "float32"), "dtype is not that of the frame"),
@@ -245,6 +245,20 @@ def test_forged_checkpoints_are_refused(path: Path, name: str) -> None:
         VCGMM.resume(path)
 
 
+def test_a_forged_coreset_that_was_given_is_refused(path: Path) -> None:
+    forge(path, lambda header, _tensors: header.update(given={"n_samples": "many"}))
+    with pytest.raises(ValueError, match="not what vcgmm wrote"):
+        VCGMM.resume(path)
+
+    def give(header: dict[str, Any], tensors: dict[str, np.ndarray]) -> None:
+        header["given"] = {"n_samples": None}
+        tensors["given.indices"] = np.arange(3)
+
+    forge(path, give)
+    with pytest.raises(ValueError, match="it tells of another coreset"):
+        VCGMM.resume(path)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -269,4 +283,4 @@ def test_every_field_of_the_settings_is_written(path: Path) -> None:
             VCGMM.resume(path)
         forge(path, lambda header, _, name=name: header["snapshot"]["settings"].update({name: settings[name]}))
     assert VCGMM.resume(path).n_iter_ == 4
-    assert checkpoints.STATE_VERSION == 2  # raise it when settings or states change
+    assert checkpoints.STATE_VERSION == 3  # raise it when settings or states change

@@ -331,7 +331,7 @@ def test_a_version_that_is_none_is_refused(
 
 def test_kinds_are_not_mixed_up(model_path: Path, tmp_path: Path) -> None:
     core = tmp_path / "core.vcgmm"
-    save_coreset(Coreset(np.arange(3), np.ones((3, 2)), np.ones(3)), core)
+    save_coreset(Coreset(np.ones((3, 2))), core)
     assert (kind_of(core), kind_of(model_path)) == ("coreset", "model")
     with pytest.raises(ValueError, match=r"core.vcgmm holds a coreset, but a model is needed here"):
         VCGMM.load(core)
@@ -367,7 +367,35 @@ def test_forged_coresets_are_refused(tmp_path: Path, name: str, value: np.ndarra
         load_coreset(tmp_path / "core.vcgmm")
 
 
+def test_a_forged_number_of_rows_is_refused(tmp_path: Path) -> None:
+    tensors = {"coreset.points": np.ones((2, 2)), "coreset.weights": np.ones(2)}
+    container.write(tmp_path / "core.vcgmm", "coreset", {"n_samples": "many"}, tensors)
+    with pytest.raises(ValueError, match=r"is not what vcgmm wrote .n_samples: 'many' is no int"):
+        load_coreset(tmp_path / "core.vcgmm")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("levels", [1, 0]),
+        ("lengths", [3]),
+        ("lengths", "long"),
+        ("n_rows", -1),
+        ("seed", 0.5),
+        ("scatter", "much"),
+        ("n_reductions", None),
+    ],
+)
+def test_forged_streams_are_refused(tmp_path: Path, name: str, value: Any) -> None:
+    path = tmp_path / "model.vcgmm"
+    model = VCGMM(2, random_state=0).partial_fit(np.random.default_rng(0).normal(size=(50, 2)))
+    model.save(path, coreset=True)
+    forge(path, edit("stream", name, value))
+    with pytest.raises(ValueError, match="is not what vcgmm wrote"):
+        VCGMM.load(path)
+
+
 def test_an_empty_coreset_is_none(tmp_path: Path) -> None:
-    save_coreset(Coreset(np.arange(0), np.ones((0, 2)), np.ones(0)), tmp_path / "core.vcgmm")
+    save_coreset(Coreset.of(np.ones((0, 2)), np.ones(0), None, 0), tmp_path / "core.vcgmm")
     with pytest.raises(ValueError, match="no valid coreset"):
         load_coreset(tmp_path / "core.vcgmm")

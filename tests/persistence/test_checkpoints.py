@@ -276,6 +276,25 @@ def test_else_their_absence_is_told(tmp_path: Path) -> None:
     assert bits(again.predict(X)) == bits(fit(**options).labels_)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_all_rows_are_refined_on_as_they_would_have_been(tmp_path: Path, weighted: bool) -> None:
+    path = tmp_path / "run.ckpt"
+    options = {"coreset_size": None, "refine": 2}
+    fit(weighted, **options, checkpoint=path, callbacks=lambda facts: facts.iteration == 2)
+    again = resume(path)
+    assert len(again.refine_bounds_) == 2
+    assert fitted(again) == fitted(fit(weighted, **options))
+
+
+def test_a_coreset_alone_cannot_be_refined_and_that_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "run.ckpt"
+    fit(coreset_size=500, refine=2, checkpoint=path, callbacks=lambda facts: facts.iteration == 2)
+    with pytest.warns(UserWarning, match=r"refine=2, but .* of 1,500 rows: the model is not refined"):
+        again = resume(path)
+    assert bits(again.means_) == bits(fit(coreset_size=500).means_)
+    assert len(again.refine_bounds_) == 0
+
+
 # ------------------------------------------------------------------------------------------------------ parameters
 
 

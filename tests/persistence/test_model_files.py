@@ -25,6 +25,7 @@ X = rng.normal(size=(300, 4)) * [1.0, 10.0, 0.1, 1.0] + [0.0, 1e4, 0.0, -3.0]
 SETTINGS: dict[str, dict[str, Any]] = {
     "defaults": {},
     "a coreset, labels": {"coreset_size": 0.5, "compute_labels": True},
+    "refined": {"coreset_size": 0.5, "refine": 2},
     "the paper's": {"search": "pointwise", "init": "afkmc2", "n_explore": 1, "n_warmup": 2},
     "float32": {"dtype": np.float32, "tol": np.float32(1e-3), "n_init": np.int64(2)},
     "given means": {"init": X[:6], "max_iter": 3, "tol": 0.0},
@@ -121,18 +122,19 @@ def test_no_row_of_the_data_is_in_a_model_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize("dtype", ["float16", "uint8", "int64", ">f4", "bool"])
 def test_coresets_keep_the_type_of_their_points(tmp_path: Path, dtype: str) -> None:
     points = np.asfortranarray(np.round(np.abs(X[:50])) % 2).astype(dtype)
-    coreset = Coreset(np.arange(50), points, np.linspace(0, 1, 50))
+    coreset = Coreset(points, np.linspace(0, 1, 50), indices=np.arange(50), n_samples=700)
     save_coreset(coreset, tmp_path / "core.vcgmm")
     again = load_coreset(tmp_path / "core.vcgmm")
     np.testing.assert_array_equal(again.points, points)
     assert again.points.dtype == points.dtype.newbyteorder("=")
     assert_same(again.indices, coreset.indices)
     assert_same(again.weights, coreset.weights)
+    assert again.n_samples == 700
     assert again.points.flags.writeable
 
 
 def test_a_type_that_a_file_cannot_hold_is_named(tmp_path: Path) -> None:
-    coreset = Coreset(np.arange(5), X[:5].astype(np.longdouble), np.ones(5))
+    coreset = Coreset(X[:5].astype(np.longdouble))
     with pytest.raises(ValueError, match=r"coreset.points has the dtype .*: convert it to float64"):
         save_coreset(coreset, tmp_path / "core.vcgmm")
     assert list(tmp_path.iterdir()) == []

@@ -293,7 +293,7 @@ def test_a_coreset_lies_over_its_data(ax: Axes) -> None:
 
 
 def test_a_coreset_of_other_dimensions_is_refused(ax: Axes) -> None:
-    core = Coreset(np.arange(5), np.ones((5, 3)), np.ones(5))
+    core = Coreset(np.ones((5, 3)))
     with pytest.raises(ValueError, match=r"coreset.points has shape \(5, 3\)"):
         plot_coreset(core, np.ones((5, 3)), ax)
 

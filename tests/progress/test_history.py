@@ -28,6 +28,13 @@ def test_the_try_that_was_kept_is_told() -> None:
     assert kept["seconds"].dtype == np.float64
 
 
+def test_what_is_told_after_the_last_bound_is_left_out() -> None:
+    history = History()
+    for number, bound in enumerate([-9.0, -6.0, -50.0], 1):  # the last is a pass over all rows, of another bound
+        history(facts(number, bound))
+    assert history.of([-9.0, -6.0])["iteration"].tolist() == [1, 2]
+
+
 def test_active_clusters_are_told_where_they_were_counted() -> None:
     history = History()
     history(facts(1, -2.0, active=7))

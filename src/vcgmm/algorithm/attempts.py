@@ -90,14 +90,14 @@ class Attempts:
 
     def _seed(self, attempt: int, best: Attempt | None = None) -> tuple[Snapshot, Search]:
         """A new attempt, ready for its first iteration."""
-        problem, workers = self.problem, self.workers
+        problem = self.problem
         with self._timed("seeding"):
             self.progress.start("seeding", problem.settings.n_components)
-            start = seed(self.points, problem, attempt, workers, self.progress)
+            start = self._start(attempt)
             self.progress.finish()
         self.costs.n_evaluations["seeding"] += start.n_evaluations
         with self._timed("em"):
-            search = make_search(self.points, problem, attempt, start, workers)
+            search = self._search(attempt, start)
         variance = problem.settings.initial_variance
         if variance is not None:
             variance *= problem.frame.scale**2
@@ -108,6 +108,14 @@ class Attempts:
             self.costs.elapsed = time.perf_counter() - self.begun
             self.keep(replace(now, search=search.state()), True)
         return now, search
+
+    def _start(self, attempt: int) -> Start:
+        """Seeds of an attempt."""
+        return seed(self.points, self.problem, attempt, self.workers, self.progress)
+
+    def _search(self, attempt: int, start: Start) -> Search:
+        """The search of an attempt."""
+        return make_search(self.points, self.problem, attempt, start, self.workers)
 
     def _restore(self, snapshot: Snapshot) -> tuple[Snapshot, Search]:
         """The attempt in which a snapshot was taken; what stopped it then does not stop it now."""
@@ -270,7 +278,7 @@ def _blocked(
         settings.n_neighbors,
         settings.n_candidates,
         settings.n_explore,
-        _search_seed(settings.seed, attempt),
+        search_seed(settings.seed, attempt),
         error,
         problem.variance_floor,
         workers,
@@ -294,7 +302,7 @@ def _pointwise(
         settings.truncation,
         settings.n_neighbors,
         settings.n_explore,
-        _search_seed(settings.seed, attempt),
+        search_seed(settings.seed, attempt),
         problem.variance_floor,
         workers,
         winners,
@@ -302,5 +310,6 @@ def _pointwise(
     )
 
 
-def _search_seed(seed: int, attempt: int) -> int:
+def search_seed(seed: int, attempt: int) -> int:
+    """The seed of a search's own random numbers."""
     return int(generator(seed, SEARCH, attempt).integers(1 << 62))

@@ -107,7 +107,8 @@ class BlockedSearch:
 
     def scatter(self, statistics: Statistics, means: np.ndarray) -> float:
         """Scatter of the last E-step's responsibilities about other means."""
-        return scatter_of(self.points, self.weights, self.winners, statistics, means, self.workers)
+        used, variance = statistics.means, statistics.variance
+        return scatter_of(self.points, self.weights, self.winners, used, variance, means, self.workers)
 
     def state(self) -> State:
         """All that the next E-step depends on; winners are in the order in which the points lie."""
@@ -128,32 +129,16 @@ class BlockedSearch:
         self.neighbourhoods.restore(state)
 
     def _search(self, means: np.ndarray, precision: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
-        n_clusters, n_features = means.shape
         linked = self.neighbourhoods.update(means)
-        order, start = sort_by_cluster(self.winners[:, 0], n_clusters)
+        order, start = sort_by_cluster(self.winners[:, 0], len(means))
         if self._misplaced > RESORT_SHARE * len(order):
             order = self._put_in_order(order)
-        task_cell, task_start = cut_into_tasks(start)
-        candidates = self.neighbourhoods.candidates
-        n_candidates = candidates.shape[1]
-        indices = key_indices(n_candidates, key_type(self.points.dtype, n_candidates))
-        shift_magic, magic_row, mass_magic = self._quanta.magic_numbers(means)
-        n_threads = self.workers.n_threads
-        shifts = np.zeros((n_threads, n_clusters, n_features))
-        masses = np.zeros((n_threads, n_clusters))
-        facts = np.zeros((len(task_cell), 5))
-
-        def work(thread: int, first: int, last: int) -> None:
-            search_tasks(
-                first, last, task_cell, task_start, self.points, self.weights, order, candidates, means,
-                self.winners, precision, indices, shift_magic, magic_row, mass_magic,
-                shifts[thread], masses[thread], facts,
-            )  # fmt: skip
-
-        self.workers.run(work, len(task_cell))
-        totals = facts.sum(axis=0)
-        self._misplaced += int(totals[3])
-        return totals, shifts.sum(axis=0), masses.sum(axis=0), linked
+        facts, shifts, masses = search_cells(
+            self.points, self.weights, self.winners, order, start, self.neighbourhoods.candidates, means,
+            precision, self._quanta.magic_numbers(means), self.workers,
+        )  # fmt: skip
+        self._misplaced += int(facts[3])
+        return facts, shifts, masses, linked
 
     def _put_in_order(self, order: np.ndarray) -> np.ndarray:
         """Reorder the points themselves: reading rows in sequence is much faster than fetching them."""
@@ -173,3 +158,59 @@ class BlockedSearch:
         self.weights = self.weights[order]
         self._misplaced = 0
         return np.arange(len(order))
+
+
+def search_cells(
+    points: np.ndarray,
+    weights: np.ndarray,
+    winners: np.ndarray,
+    order: np.ndarray,
+    start: np.ndarray,
+    candidates: np.ndarray,
+    means: np.ndarray,
+    precision: float,
+    magic: tuple[np.ndarray, np.ndarray, float],
+    workers: Workers,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """One search over points that know nothing of any others: their sums may be added to those of other points.
+
+    Parameters
+    ----------
+    points : (n, D) float
+    weights : (n,) float64
+    winners : (n, C') int32
+        Changed in place.
+    order, start
+        From `sort_by_cluster`.
+    candidates : (C, L) int32
+    means : (C, D) float
+        Of the points' type.
+    precision : float
+        1 / (2 sigma^2); negative: the nearest takes all.
+    magic
+        From `Quanta.magic_numbers`, over all points whose sums will be added up.
+    workers : Workers
+
+    Returns
+    -------
+    facts : (5,) float64
+        Those of `search_tasks`, summed.
+    shifts : (C, D) float64
+    masses : (C,) float64
+    """
+    task_cell, task_start = cut_into_tasks(start)
+    n_candidates = candidates.shape[1]
+    indices = key_indices(n_candidates, key_type(points.dtype, n_candidates))
+    shift_magic, magic_row, mass_magic = magic
+    shifts = np.zeros((workers.n_threads, *means.shape))
+    masses = np.zeros((workers.n_threads, len(means)))
+    facts = np.zeros((len(task_cell), 5))
+
+    def work(thread: int, first: int, last: int) -> None:
+        search_tasks(
+            first, last, task_cell, task_start, points, weights, order, candidates, means, winners, precision,
+            indices, shift_magic, magic_row, mass_magic, shifts[thread], masses[thread], facts,
+        )  # fmt: skip
+
+    workers.run(work, len(task_cell))
+    return facts.sum(axis=0), shifts.sum(axis=0), masses.sum(axis=0)

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..progress import Callback, Iteration, Progress
 from .bound import lower_bound
-from .estep import Search
+from .estep import Steps
 from .models.mixture import Mixture
 from .mstep import initial_variance, m_step, next_step
 
@@ -58,7 +58,7 @@ Keep = Callable[[Fit, np.ndarray, float], None]
 
 
 def variational_em(
-    search: Search,
+    search: Steps,
     means: np.ndarray,
     variance: float | None,
     *,
@@ -80,7 +80,7 @@ def variational_em(
 
     Parameters
     ----------
-    search : Search
+    search : Steps
     means : (C, D) float64
         What the first E-step uses.
     variance : float or None

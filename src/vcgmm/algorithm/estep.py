@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,9 +16,12 @@ from .mstep import Statistics
 #: What a search has learnt, by name: arrays, and numbers as Python has them.
 State = dict[str, Any]
 
+#: A mean is far out beyond so many times the mean absolute value of a feature.
+FAR = 4.0
 
-class Search(Protocol):
-    """Keeps K(n) and G_c, and improves them."""
+
+class Steps(Protocol):
+    """E-steps, whatever they go over."""
 
     @property
     def neighbors(self) -> np.ndarray:
@@ -42,6 +46,10 @@ class Search(Protocol):
         """sum_n sum_c gamma s_c ||y - mu_c||^2 about other means (C, D), with an E-step's responsibilities."""
         ...
 
+
+class Search(Steps, Protocol):
+    """Keeps K(n) and G_c of points in memory, and improves them."""
+
     def state(self) -> State:
         """All that the next E-step depends on beside points, settings and seed.
 
@@ -58,17 +66,16 @@ def scatter_of(
     points: np.ndarray,
     weights: np.ndarray,
     winners: np.ndarray,
-    statistics: Statistics,
+    used: np.ndarray,
+    variance: float,
     means: np.ndarray,
     workers: Workers,
 ) -> float:
-    """`Search.scatter` by a pass over all points."""
+    """`Search.scatter` by a pass over all points; the E-step used the means `used` (C, D) and the variance."""
     out = np.empty(len(points))
 
     def work(_thread: int, first: int, last: int) -> None:
-        scatter_about(
-            first, last, points, weights, winners, statistics.means, 0.5 / statistics.variance, means, out
-        )
+        scatter_about(first, last, points, weights, winners, used, 0.5 / variance, means, out)
 
     workers.run(work, len(points))
     return float(out.sum())
@@ -87,9 +94,6 @@ class Quanta:
     workers : Workers
     """
 
-    #: A mean is far out beyond so many times the mean absolute value of a feature.
-    FAR = 4.0
-
     def __init__(self, points: np.ndarray, weights: np.ndarray, workers: Workers) -> None:
         self.total_weight = float(weights.sum())
         step = max(1, (1 << 18) // points.shape[1])  # fixed blocks: the same sums for any number of threads
@@ -102,12 +106,26 @@ class Quanta:
         workers.run(work, len(sums))
         self.absolute = sums.sum(axis=0)
 
+    def __add__(self, other: Quanta) -> Quanta:
+        """Those of both sets of points together, for sums over points that lie in different places."""
+        both = copy(self)
+        both.total_weight = self.total_weight + other.total_weight
+        both.absolute = self.absolute + other.absolute
+        return both
+
     def magic_numbers(self, means: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
         """Constants for shifts (k, D) float64, each cluster's row in them (C,) int32, and the one for masses."""
-        limit = self.FAR * self.absolute / self.total_weight
-        far = np.flatnonzero((np.abs(means) > limit).any(axis=1))
-        reach = np.vstack([limit, np.abs(means[far]).astype(np.float64)])
-        rows = np.zeros(len(means), np.int32)
-        rows[far] = np.arange(1, len(far) + 1)
-        shift_magic = rounding_constant(self.absolute + reach * self.total_weight)
-        return shift_magic, rows, float(rounding_constant(np.array(self.total_weight)))
+        return magic_numbers(self.absolute, self.total_weight, means)
+
+
+def magic_numbers(
+    absolute: np.ndarray, total_weight: float, means: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """What `Quanta` gives, for points of which sum gamma |y_d| is at most `absolute` (D,)."""
+    limit = FAR * absolute / total_weight
+    far = np.flatnonzero((np.abs(means) > limit).any(axis=1))
+    reach = np.vstack([limit, np.abs(means[far]).astype(np.float64)])
+    rows = np.zeros(len(means), np.int32)
+    rows[far] = np.arange(1, len(far) + 1)
+    shift_magic = rounding_constant(absolute + reach * total_weight)
+    return shift_magic, rows, float(rounding_constant(np.array(total_weight)))

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ..data import Rows
+from ..data import ArrayRows, Rows
 from ..parallel import Workers
 from ..progress import Callback, Progress
 from .attempts import CORESET, Attempts
@@ -18,6 +18,7 @@ from .frame import Frame, Moments, moments
 from .local_points import LocalPoints
 from .models.mixture import Mixture
 from .random import generator
+from .refine import refine
 from .settings import Settings
 from .snapshot import STEPS, Attempt, Costs, Keep, Problem, Snapshot
 
@@ -40,7 +41,9 @@ class Result:
     coreset : Coreset
     frame : Frame
     timings, n_evaluations : dict
-        Seconds and distances of "coreset", "seeding" and "em".
+        Seconds and distances of "coreset", "seeding" and "em", and of "refine" where it was asked for.
+    refine_bounds : list of float
+        F of all rows in every pass of refinement.
     mixture : Mixture or None
         All parameters, where clusters have weights or variances of their own; `variance` is then their mean.
     """
@@ -56,6 +59,7 @@ class Result:
     frame: Frame
     timings: dict[str, float]
     n_evaluations: dict[str, int]
+    refine_bounds: list[float] = field(default_factory=list)
     mixture: Mixture | None = None
 
 
@@ -94,7 +98,29 @@ def run(
     attempts = Attempts(problem, LocalPoints(coreset, frame, workers), costs, callbacks, progress, workers, keep)
     progress.finish()
     costs.elapsed = costs.seconds["coreset"] = time.perf_counter() - begun
-    return in_data_coordinates(attempts.run(), problem, costs)
+    attempt = attempts.run()
+    return finish(rows, weights, facts.total_weight, attempt, attempts, callbacks, progress, workers)
+
+
+def finish(
+    rows: Rows | None,
+    weights: np.ndarray | None,
+    total_weight: float,
+    attempt: Attempt,
+    attempts: Attempts,
+    callbacks: Sequence[Callback],
+    progress: Progress,
+    workers: Workers,
+) -> Result:
+    """Refine the best attempt, where that is asked for and all rows (or None) are at hand."""
+    problem, costs = attempts.problem, attempts.costs
+    bounds: list[float] = []
+    if problem.settings.refine > 0 and rows is not None and not attempt.fit.stopped:
+        attempt, bounds = refine(
+            rows, weights, total_weight, problem, attempt, costs, callbacks, progress, workers, attempts.begun
+        )
+    result = in_data_coordinates(attempt, problem, costs)
+    return replace(result, refine_bounds=[problem.weight_unit * bound for bound in bounds])
 
 
 def resume(
@@ -103,6 +129,8 @@ def resume(
     progress: Progress,
     workers: Workers,
     keep: Keep | None = None,
+    *,
+    complete: bool,
 ) -> Result:
     """Go on with a fit to the same end, bit by bit, that it would have come to.
 
@@ -111,11 +139,16 @@ def resume(
     snapshot : Snapshot
         Its arrays are taken over.
     callbacks, progress, workers, keep : as in `run`
+    complete : bool
+        The coreset is all of the data.  Else there is nothing to refine on, and the fit ends without.
     """
     problem, costs = snapshot.problem, snapshot.costs
     points = LocalPoints(problem.coreset, problem.frame, workers)
     attempts = Attempts(problem, points, costs, callbacks, progress, workers, keep)
-    return in_data_coordinates(attempts.run(snapshot), problem, costs)
+    attempt = attempts.run(snapshot)
+    rows = ArrayRows(problem.coreset.points) if complete else None
+    weights = problem.coreset.weights
+    return finish(rows, weights, float(weights.sum()), attempt, attempts, callbacks, progress, workers)
 
 
 def in_data_coordinates(attempt: Attempt, problem: Problem, costs: Costs) -> Result:
@@ -169,6 +202,11 @@ def check_distinct(coreset: Coreset, name: str, n_clusters: int, n_samples: int)
     n_distinct = len(coreset)
     if 1 < n_clusters <= n_distinct:
         n_distinct = count_distinct(coreset.points, n_clusters)
+    refuse_too_few(n_distinct, name, n_clusters, n_samples)
+
+
+def refuse_too_few(n_distinct: int, name: str, n_clusters: int, n_samples: int) -> None:
+    """Refuse to look for more clusters than there are different points, of which `n_distinct` are known."""
     if n_distinct < n_clusters:
         raise ValueError(
             f"X has {n_distinct} distinct point(s) of positive weight (n_samples={n_samples}), fewer than "

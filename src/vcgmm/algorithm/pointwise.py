@@ -101,7 +101,8 @@ class PointwiseSearch:
 
     def scatter(self, statistics: Statistics, means: np.ndarray) -> float:
         """Scatter of the last E-step's responsibilities about other means."""
-        return scatter_of(self.points, self.weights, self.winners, statistics, means, self.workers)
+        used, variance = statistics.means, statistics.variance
+        return scatter_of(self.points, self.weights, self.winners, used, variance, means, self.workers)
 
     def state(self) -> State:
         """All that the next E-step depends on."""

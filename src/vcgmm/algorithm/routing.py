@@ -45,6 +45,11 @@ class Routing:
     neighbors : (C, G) int32
         G_c, as a fit has left them.
     workers : Workers
+
+    Attributes
+    ----------
+    n_evaluations : int
+        Distances computed to make it.
     """
 
     def __init__(self, means: np.ndarray, dtype: np.dtype, neighbors: np.ndarray, workers: Workers) -> None:
@@ -57,8 +62,9 @@ class Routing:
         width = min(FROM_CLUSTER, n_clusters)
         around = Neighbourhoods(n_clusters, min(neighbors.shape[1], width), width, 0, 0, workers)
         around.nearest[:, : neighbors.shape[1]] = neighbors[:, :width]  # known already, and so never lost
+        self.n_evaluations = cells.n_evaluations + len(self.landmarks) * n_clusters
         for _ in range(N_LINKS):
-            around.update(self.means)
+            self.n_evaluations += around.update(self.means)
         self.around = around.candidates
 
     def labels_of(self, points: np.ndarray, workers: Workers) -> tuple[np.ndarray, int]:

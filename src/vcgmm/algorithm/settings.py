@@ -26,6 +26,7 @@ class Settings:
     max_iter: int
     relaxation: float
     n_init: int
+    refine: int
     reg_covar: float
     initial_variance: float | None
     seed: int

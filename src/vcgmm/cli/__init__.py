@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from vcgmm._version import __version__
-from vcgmm.cli import coreset, demo, export, fit, info, plot, predict, score
+from vcgmm.cli import coreset, demo, export, fit, info, merge, plot, predict, score
 
 app = typer.Typer(
     name="vcgmm",
@@ -20,6 +20,7 @@ for _name, _command in {
     "predict": predict,
     "score": score,
     "coreset": coreset,
+    "merge": merge,
     "info": info,
     "plot": plot,
     "export": export,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from vcgmm import lightweight_coreset, save_coreset
+from vcgmm import lightweight_coreset
 from vcgmm.cli.errors import guarded
 from vcgmm.cli.inputs import in_words, read_weighted_rows
 from vcgmm.cli.options import (
@@ -48,18 +48,24 @@ def run(
     verbose: Verbose = False,
     debug: Debug = False,  # noqa: ARG001 (for `guarded`)
 ) -> None:
-    """Draw a lightweight coreset and write it to a file, which `vcgmm fit` takes in place of the data."""
+    """Draw a lightweight coreset and write it to a file, which `vcgmm fit` takes in place of the data.
+
+    Of a coreset, a smaller one. `vcgmm merge` makes one of several.
+    """
     voice = check_voice(quiet, verbose)
     check_output(output, force, inputs=[data, *([weights] if weights else [])])
     rows = read_weighted_rows(data, weights, verbose=verbose)
-    coreset = lightweight_coreset(
-        rows.array, size, sample_weight=rows.weights, random_state=seed, n_threads=threads, verbose=voice
-    )
-    save_coreset(coreset, output)
-    total = float(coreset.weights.sum())
+    if rows.coreset is None:
+        coreset = lightweight_coreset(
+            rows.array, size, sample_weight=rows.weights, random_state=seed, n_threads=threads, verbose=voice
+        )
+    else:
+        coreset = rows.coreset.reduce(size, random_state=seed, n_threads=threads)
+    coreset.save(output)
+    total = coreset.total_weight
     result = {
         "output": str(output),
-        "n_samples": rows.array.shape[0],
+        "n_samples": coreset.n_samples,
         "n_features": rows.array.shape[1],
         "points": len(coreset),
         "total_weight": total,

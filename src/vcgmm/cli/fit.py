@@ -128,14 +128,15 @@ def run(
         ),
     ] = DEFAULTS["covariance_type"],
     mixing: Annotated[
-        str,
+        str | None,
         typer.Option(
-            callback=one_of(("auto", *MIXINGS)),
-            autocompletion=completing(("auto", *MIXINGS)),
-            help="Weights of the clusters; auto: equal for isotropic, else learned.",
+            callback=one_of((None, *MIXINGS)),
+            autocompletion=completing(MIXINGS),
+            help="Weights of the clusters: equal or learned. Default: equal for isotropic, else learned.",
+            show_default=False,
             rich_help_panel=MODEL,
         ),
-    ] = "auto",
+    ] = DEFAULTS["mixing"],
     n_shared: Annotated[
         int,
         typer.Option(min=0, help="Iterations before clusters get variances of their own.", rich_help_panel=MODEL),
@@ -226,6 +227,10 @@ def run(
             rich_help_panel=STOP,
         ),
     ] = DEFAULTS["relaxation"],
+    refine: Annotated[
+        int,
+        typer.Option(min=0, help="Passes over all rows after EM on the coreset.", rich_help_panel=STOP),
+    ] = DEFAULTS["refine"],
     checkpoint: Annotated[
         Path | None,
         typer.Option(
@@ -302,14 +307,12 @@ def run(
             raise typer.BadParameter("give the number of clusters.", param_hint="--n-components, -k")
         n_components = len(model.means_)
     rows = read_weighted_rows(data, weights, verbose=verbose)
-    if rows.is_coreset and size == "auto":
-        size = None  # it has been drawn already
     stop = GentleStop(quiet, checkpoint)
     model.set_params(
         n_components=n_components,
         coreset_size=size,
         covariance_type=covariance_type,
-        mixing=None if mixing == "auto" else mixing,
+        mixing=mixing,
         n_shared=n_shared,
         reassign=reassign,
         truncation=truncation,
@@ -324,6 +327,7 @@ def run(
         max_iter=max_iter,
         relaxation=relaxation,
         n_init=n_init,
+        refine=refine,
         reg_covar=reg_covar,
         warm_start=warm_start is not None,
         compute_labels=compute_labels,
@@ -337,7 +341,10 @@ def run(
     )
     begun = perf_counter()
     with ended_early(checkpoint), stop:
-        model.fit(rows.array, sample_weight=rows.weights)
+        if rows.coreset is None:
+            model.fit(rows.array, sample_weight=rows.weights)
+        else:
+            model.fit(rows.coreset)
     _finish(model, rows.array, output, checkpoint, save_coreset, perf_counter() - begun, stop, as_json, quiet)
 
 

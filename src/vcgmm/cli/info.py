@@ -87,14 +87,16 @@ def _coreset(file: str, as_json: bool) -> None:
         "points": len(coreset),
         "n_features": coreset.points.shape[1],
         "dtype": coreset.points.dtype.name,
-        "total_weight": coreset.weights.sum(),
+        "total_weight": coreset.total_weight,
+        "n_samples": coreset.n_samples,
         "format_version": header["format_version"],
         "written_by": header["written_by"],
     }
     table = {
         "kind": "coreset",
         "points": f"{len(coreset):,} of {coreset.points.shape[1]:,} features, {coreset.points.dtype.name}",
-        "weight": f"{coreset.weights.sum():.8g} in all",
+        "weight": f"{coreset.total_weight:.8g} in all",
+        **({} if coreset.n_samples is None else {"stands for": f"{coreset.n_samples:,} rows"}),
         "size": file_size(Path(file).stat().st_size),
         "versions": _versions(header["written_by"], header["format_version"]),
     }

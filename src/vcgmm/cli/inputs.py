@@ -28,13 +28,13 @@ class Rows:
     array : (N, D) array, or source of rows
     weights : (N,) array or None
         None also where a source has weights of its own.
-    is_coreset : bool
-        They stand for more rows than they are.
+    coreset : Coreset or None
+        What they are the points of, where they stand for more rows than they are.
     """
 
     array: np.ndarray | Source
     weights: np.ndarray | None
-    is_coreset: bool
+    coreset: vcgmm.Coreset | None
 
     def total_weight(self) -> float:
         """Sum of all weights; the number of rows, where they have none."""
@@ -84,11 +84,11 @@ def read_weighted_rows(data: str, weights: str | None, *, verbose: bool = False)
         coreset = vcgmm.load_coreset(data)
         if verbose:
             typer.echo(f"{data}: a coreset, {in_words(coreset.points)}", err=True)
-        return Rows(coreset.points, coreset.weights, is_coreset=True)
+        return Rows(coreset.points, coreset.weights, coreset)
     if weights is not None and weights != STANDARD_INPUT and not Path(weights).exists() and names_parts(data):
-        return Rows(read_rows(data, weights=weights, verbose=verbose), None, is_coreset=False)
+        return Rows(read_rows(data, weights=weights, verbose=verbose), None, None)
     rows = read_rows(data, verbose=verbose)
-    return Rows(rows, None if weights is None else _read_weights(weights), is_coreset=False)
+    return Rows(rows, None if weights is None else _read_weights(weights), None)
 
 
 def file_kind(path: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -71,12 +71,12 @@ def completing(choices: Iterable[str]) -> Callable[[str], list[str]]:
     return complete
 
 
-def one_of(choices: Iterable[str]) -> Callable[[str], str]:
-    """A check that an option is one of these."""
+def one_of(choices: Collection[str | None]) -> Callable[[str | None], str | None]:
+    """A check that an option is one of these; None among them: it need not be given."""
 
-    def check(value: str) -> str:
+    def check(value: str | None) -> str | None:
         if value not in choices:
-            raise typer.BadParameter(f"{value!r} is not known: choose from {', '.join(choices)}.")
+            raise typer.BadParameter(f"{value!r} is not known: choose from {', '.join(filter(None, choices))}.")
         return value
 
     return check

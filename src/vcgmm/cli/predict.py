@@ -46,6 +46,14 @@ def run(
             rich_help_panel=WRITING,
         ),
     ] = False,
+    approximate: Annotated[
+        bool,
+        typer.Option(
+            "--approximate",
+            help="Labels along neighbouring clusters: mostly the nearest, and much faster with many clusters.",
+            rich_help_panel=WRITING,
+        ),
+    ] = False,
     force: Force = False,
     threads: Threads = None,
     as_json: Json = False,
@@ -58,6 +66,11 @@ def run(
     to_lines = output == STANDARD_OUTPUT and not proba
     if to_lines and as_json:
         raise typer.BadParameter("standard output cannot hold both labels and --json.", param_hint="--output")
+    if proba and approximate:
+        raise typer.BadParameter(
+            "--proba has no approximate form: leave one of them out.", param_hint="--approximate"
+        )
+    method = "approximate" if approximate else "exact"
     if not to_lines:
         check_output(output, force, (".npz",) if proba else VECTOR_SUFFIXES, inputs=[str(model_file), data])
     model = VCGMM.load(model_file).set_params(n_threads=threads, verbose=voice)
@@ -70,9 +83,9 @@ def run(
         table = {"posteriors": f"{len(rows):,} rows, {posteriors.indptr[1]} clusters each"}
     else:
         if to_lines:
-            typer.echo("\n".join(map(str, model.predict(rows).tolist())))
+            typer.echo("\n".join(map(str, model.predict(rows, method).tolist())))
             return
-        model.predict(rows, output=output)
+        model.predict(rows, method, output=output)
         met = _count_labels(output, len(model.means_))
         facts = {"clusters_met": met}
         table = {"labels": f"{len(rows):,} rows in {met:,} of {len(model.means_):,} clusters"}

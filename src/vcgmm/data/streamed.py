@@ -8,7 +8,7 @@ from collections.abc import Generator
 import numpy as np
 
 from .reading import read_ahead
-from .rows import PART_BLOCKS, Part, Rows
+from .rows import BLOCK_VALUES, PART_BLOCKS, Part, Rows
 from .source import Source
 
 
@@ -65,7 +65,9 @@ class StreamedRows(Rows):
         return read_ahead(self._read())
 
     def _read(self) -> Generator[Part, None, None]:
-        first, step = 0, self.rows_per_block * PART_BLOCKS
+        # Blocks of very wide rows are long: fewer of them, for several parts are in memory at a time.
+        n_blocks = max(1, min(PART_BLOCKS, PART_BLOCKS * BLOCK_VALUES // (self.rows_per_block * self.n_features)))
+        first, step = 0, self.rows_per_block * n_blocks
         with self.source.cursor() as fill:
             n = step
             while n == step:

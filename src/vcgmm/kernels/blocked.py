@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from .distances import local_rows, squared_distance, transpose_rows
+from .distances import local_rows, squared_distance
 from .exact_sums import add_moments, add_point
 from .exponential import exp_below_zero
 from .jit import kernel
@@ -305,7 +305,7 @@ def search_tasks(
     sum_masses = np.zeros(n_candidates, np.float64)
     local = np.zeros((BLOCK, n_panels * panel_width), points.dtype)
     local_squares = np.zeros(BLOCK, points.dtype)
-    flat_columns = np.empty(BLOCK * n_panels * panel_width, points.dtype)
+    flat_columns = np.empty(BLOCK * panel_width, points.dtype)
     flat_products = np.empty(n_slots * BLOCK, points.dtype)
     flat_scratch = np.empty(n_slots * BLOCK, points.dtype)
     best = np.empty((max(n_winners, FEW) + AT_ONCE) * LANES, indices.dtype)
@@ -332,10 +332,9 @@ def search_tasks(
             width = (n + ROUND - 1) // ROUND * ROUND
             products = flat_products[: n_slots * width].reshape(n_slots, width)
             local_rows(points, order, low, high, means[cell], local, local_squares)
-            columns = flat_columns[: local.shape[1] * width].reshape(local.shape[1], width)
-            transpose_rows(n, local, columns)
+            columns = flat_columns[: panel_width * width].reshape(panel_width, width)
             scratch = flat_scratch[: n_slots * width].reshape(n_slots, width)
-            multiply_panels(centres, columns, products, scratch)
+            multiply_panels(centres, n, local, columns, products, scratch)
             if n_winners <= FEW:
                 five_smallest_keys(width, products, centre_squares, local_squares, indices, best)
             else:

@@ -57,20 +57,40 @@ def local_panels(
 
 
 @kernel
-def multiply_panels(panels: np.ndarray, columns: np.ndarray, products: np.ndarray, scratch: np.ndarray) -> None:
-    """Fill products = sum_p panels[p] @ columns[p K:(p + 1) K].
+def multiply_panels(
+    panels: np.ndarray,
+    n: int,
+    rows: np.ndarray,
+    columns: np.ndarray,
+    products: np.ndarray,
+    scratch: np.ndarray,
+) -> None:
+    """Fill products[i, j] = <panels[:, i], rows[j]> for j < n, and 0 beyond.
+
+    Rows are transposed a panel at a time, while it is in cache: both factors of a product then lie as they are
+    multiplied, which in OpenBLAS is up to twice as fast at these sizes.
 
     Parameters
     ----------
     panels : (P, m, K) float, IN
-    columns : (P K, n) float, IN
-    products : (m, n) float, OUT
-    scratch : (m, n) float, not used for one panel
+    n : int, IN
+    rows : (>= n, P K) float, IN
+    columns : (K, >= n) float, scratch
+    products : (m, >= n) float, OUT
+    scratch : of the shape of `products`, not used for one panel
     """
     width = panels.shape[2]
-    np.dot(panels[0], columns[:width], products)
-    for p in range(1, panels.shape[0]):
-        np.dot(panels[p], columns[p * width : (p + 1) * width], scratch)
-        for i in range(products.shape[0]):
-            for j in range(products.shape[1]):
-                products[i, j] += scratch[i, j]
+    for p in range(panels.shape[0]):
+        first = p * width
+        for k in range(width):
+            for j in range(n):
+                columns[k, j] = rows[j, first + k]
+            for j in range(n, columns.shape[1]):
+                columns[k, j] = 0
+        if p == 0:
+            np.dot(panels[0], columns, products)
+        else:
+            np.dot(panels[p], columns, scratch)
+            for i in range(products.shape[0]):
+                for j in range(products.shape[1]):
+                    products[i, j] += scratch[i, j]

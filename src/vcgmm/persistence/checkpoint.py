@@ -20,13 +20,14 @@ from ..algorithm.snapshot import Snapshot
 from ..progress import Iteration
 from ..progress.history import COLUMNS, as_columns, from_columns
 from .container import Content, check_types, read, write
+from .coreset import Given
 from .parameters import check_known, decode_number, decode_parameters, encode_parameters
 from .schema import Array, check_arrays
 from .snapshot import ARRAYS, OPTIONAL, SEARCHES, decode_snapshot, encode_snapshot
 from .snapshot_checks import check_snapshot
 
 #: Raised with every change of what a snapshot holds or means.
-STATE_VERSION = 2
+STATE_VERSION = 3
 
 #: What goes on with other versions of these may end with other last bits.
 VERSIONS = {"vcgmm": __version__, "numpy": np.__version__, "numba": numba.__version__}
@@ -36,6 +37,7 @@ _PARAMETERS = {
     "parameters.init": Array(None, ("initial means", "initial features")),
     "parameters.random_state": Array("uint32", ("words",)),
 }
+_GIVEN = {"given.indices": Array("int64", ("given points",))}
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,14 @@ class Origin:
 
 
 @dataclass(frozen=True)
+class GivenCoreset:
+    """What a fit to a coreset remembers of it: the rows that its points are, and how many it stands for."""
+
+    indices: np.ndarray | None
+    n_samples: int | None
+
+
+@dataclass(frozen=True)
 class Checkpoint:
     """A running fit.
 
@@ -63,6 +73,8 @@ class Checkpoint:
     n_samples : int
         Rows of the data.
     feature_names : list of str or None
+    given : GivenCoreset or None
+        Where the rows are the points of a coreset.
     history : list of Iteration
         All that were told, of all attempts.
     snapshot : Snapshot
@@ -71,11 +83,14 @@ class Checkpoint:
     parameters: dict[str, Any]
     n_samples: int
     feature_names: list[str] | None
+    given: GivenCoreset | None
     history: list[Iteration]
     snapshot: Snapshot
 
 
-def make_origin(parameters: Mapping[str, Any], n_samples: int, feature_names: Sequence[str] | None) -> Origin:
+def make_origin(
+    parameters: Mapping[str, Any], n_samples: int, feature_names: Sequence[str] | None, given: Given | None
+) -> Origin:
     """Parameters and facts of the data, encoded once for all checkpoints of a fit."""
     values, tensors = encode_parameters(parameters)
     check_types(tensors)  # before the work, not at the first checkpoint
@@ -86,7 +101,10 @@ def make_origin(parameters: Mapping[str, Any], n_samples: int, feature_names: Se
         "parameters": values,
         "n_samples": n_samples,
         "feature_names": names,
+        "given": None if given is None else {"n_samples": given.n_samples},
     }
+    if given is not None and given.indices is not None:
+        tensors["given.indices"] = given.indices
     return Origin(header, tensors)
 
 
@@ -137,6 +155,7 @@ def load_checkpoint(path: str | os.PathLike[str], known: Sequence[str]) -> Check
             decode_parameters(header["parameters"], tensors),
             int(decode_number(header["n_samples"], int)),
             None if header["feature_names"] is None else [str(name) for name in header["feature_names"]],
+            _decode_given(header["given"], tensors),
             from_columns({name: tensors[f"history.{name}"] for name in COLUMNS if f"history.{name}" in tensors}),
             decode_snapshot(header["snapshot"], tensors),
         )
@@ -144,10 +163,23 @@ def load_checkpoint(path: str | os.PathLike[str], known: Sequence[str]) -> Check
         raise ValueError(f"{path} is not what vcgmm wrote ({error!r}). Get a new copy of it.") from None
     check_snapshot(path, checkpoint.snapshot)
     n_points, n_features = checkpoint.snapshot.problem.coreset.points.shape
+    given = checkpoint.given
+    if given is not None and given.indices is not None:
+        rows = checkpoint.snapshot.problem.coreset.indices
+        if len(given.indices) != checkpoint.n_samples or rows.max(initial=0) >= len(given.indices):
+            raise ValueError(f"{path} is not what vcgmm wrote: it tells of another coreset. Get a new copy of it.")
     if checkpoint.n_samples < n_points or len(checkpoint.feature_names or range(n_features)) != n_features:
         raise ValueError(f"{path} is not what vcgmm wrote: it tells of other data. Get a new copy of it.")
     check_known(path, checkpoint.parameters, known)
     return checkpoint
+
+
+def _decode_given(values: Mapping[str, Any] | None, tensors: Mapping[str, np.ndarray]) -> GivenCoreset | None:
+    if values is None:
+        return None
+    n_samples = values["n_samples"]
+    known = None if n_samples is None else int(decode_number(n_samples, int))
+    return GivenCoreset(tensors.get("given.indices"), known)
 
 
 def _check_versions(path: object, header: Mapping[str, Any]) -> None:
@@ -182,7 +214,7 @@ def _schema(path: object, content: Content) -> tuple[dict[str, Array], list[str]
         arrays, _ = SEARCHES[search]
     except (KeyError, TypeError) as error:
         raise ValueError(f"{path} is not what vcgmm wrote ({error!r}). Get a new copy of it.") from None
-    known = {**ARRAYS, **arrays, **OPTIONAL, **_HISTORY, **_PARAMETERS}
+    known = {**ARRAYS, **arrays, **OPTIONAL, **_HISTORY, **_PARAMETERS, **_GIVEN}
     required = [*ARRAYS, *arrays, *(name for name in _HISTORY if name != "history.active")]
     if best is not None:
         required += [name for name in OPTIONAL if name.startswith("best.")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -21,6 +21,7 @@ from .coreset import coreset_from, coreset_tensors
 from .frame import frame_from, frame_parts
 from .parameters import check_known, decode_number, decode_parameters, encode_parameters, encode_scalar
 from .schema import Array, check_arrays
+from .stream import decode_stream, encode_stream
 
 #: Attributes that are arrays.
 ARRAYS = {
@@ -30,6 +31,7 @@ ARRAYS = {
     "counts_": Array("float64", ("components",)),
     "neighbors_": Array("int32", ("components", "neighbors")),
     "lower_bounds_": Array("float64", ("iterations",)),
+    "refine_bounds_": Array("float64", ("passes",)),
     "labels_": Array("int32", ("rows",)),
 }
 #: Attributes that are numbers, and their types.
@@ -46,7 +48,7 @@ BY_STEP: dict[str, type[float] | type[int]] = {"timings_": float, "n_distance_ev
 #: Attributes with code of their own below.
 SPECIAL = ("feature_names_in_", "history_", "coreset_")
 #: Attributes that a fitted model may do without.
-OPTIONAL = ("labels_", "inertia_", *SPECIAL)
+OPTIONAL = ("labels_", "inertia_", "refine_bounds_", *SPECIAL)
 
 _SCHEMA = {
     **ARRAYS,
@@ -107,22 +109,28 @@ def save_model(model: Any, path: str | os.PathLike[str], *, coreset: bool) -> No
             )
         tensors |= coreset_tensors(model.coreset_)
     frame, tensors["frame.origin"] = frame_parts(model._frame)
-    header = {
+    header: dict[str, Any] = {
         "parameters": parameters,
         "attributes": attributes,
         "frame": frame,
         "training": dict(getattr(model, "_training", {})),
     }
+    if coreset:
+        header["coreset"] = {"n_samples": model.coreset_.n_samples}
+        if hasattr(model, "_stream"):
+            header["stream"] = encode_stream(model._stream)
     write(path, "model", header, tensors)
 
 
-def load_model(make: Any, path: str | os.PathLike[str]) -> Any:
+def load_model(make: Any, make_coreset: Callable[..., Any], path: str | os.PathLike[str]) -> Any:
     """Read a model that `save_model` wrote.
 
     Parameters
     ----------
     make : callable
         Makes an estimator from parameters: its class.
+    make_coreset : callable
+        Makes a coreset from points, weights, indices (or None) and the number of rows (or None).
     path : path-like
 
     Raises
@@ -143,7 +151,13 @@ def load_model(make: Any, path: str | os.PathLike[str]) -> Any:
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise ValueError(f"{path} is not what vcgmm wrote ({error!r}). Get a new copy of it.") from None
     if "coreset.points" in tensors:
-        attributes["coreset_"] = coreset_from(path, tensors)
+        stored = coreset_from(path, header.get("coreset", {}), tensors)
+        attributes["coreset_"] = make_coreset(stored.points, stored.weights, stored.indices, stored.n_samples)
+    if "stream" in header:
+        try:
+            attributes["_stream"] = decode_stream(header["stream"], len(tensors["coreset.points"]))
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise ValueError(f"{path} is not what vcgmm wrote ({error!r}). Get a new copy of it.") from None
     check_known(path, parameters, make().get_params(deep=False))
     _check_values(path, attributes, header["training"])
     model = make(**parameters)

@@ -53,7 +53,7 @@ def _settings(snapshot: Snapshot) -> Checks:
     yield "relaxation is out of range", 0 < settings.relaxation < 2
     counts = (settings.n_init, settings.max_iter, settings.chain_length)
     yield "n_init, max_iter or chain_length is not positive", min(counts) >= 1
-    yield "the seed or n_warmup is negative", min(settings.seed, settings.n_warmup) >= 0
+    yield "the seed, n_warmup or refine is negative", min(settings.seed, settings.n_warmup, settings.refine) >= 0
     yield "the attempt is none of n_init", 0 <= snapshot.attempt < settings.n_init
 
 

@@ -55,14 +55,13 @@ class History:
         Parameters
         ----------
         bounds : sequence of float
-            F after each iteration of the try that was kept.
+            F after each iteration of the try that was kept; what was told after those (refinement) is left out.
 
         Returns
         -------
         dict of (n_iter,) arrays
             One array for each field of `Iteration` that the fit told.
         """
-        kept = next(
-            (one for one in self._tries if np.array_equal([f.bound for f in one], bounds, equal_nan=True)), []
-        )
+        tries = (one[: len(bounds)] for one in self._tries)
+        kept = next((one for one in tries if np.array_equal([f.bound for f in one], bounds, equal_nan=True)), [])
         return as_columns(kept)

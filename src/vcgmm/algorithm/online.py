@@ -1,0 +1,112 @@
+"""One block of a stream into a fitted model: an incremental EM step (Neal and Hinton 1998).
+
+The sums of the M-step over all earlier rows follow from the model itself: its means are weighted means, so the
+displacements from them add up to nothing.  The block's own sums are added, and the M-step is taken of both.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..data import ArrayRows
+from ..parallel import Workers
+from .estep import Quanta
+from .frame import Frame
+from .mstep import Statistics, m_step
+from .pipeline import SMALLEST_VARIANCE, in_units
+from .row_search import RowSearch
+from .settings import Settings
+
+#: Rows farther out in local coordinates need another frame.
+FARTHEST = 1e15
+
+
+@dataclass(frozen=True)
+class Model:
+    """A fitted mixture in data coordinates.
+
+    Attributes
+    ----------
+    means : (C, D) float64
+    variance : float
+    masses : (C,) float64
+    neighbors : (C, G) int32
+    """
+
+    means: np.ndarray
+    variance: float
+    masses: np.ndarray
+    neighbors: np.ndarray
+
+    @property
+    def scatter(self) -> float:
+        """Weighted sum of squared distances to the means, as far as the variance tells it."""
+        return float(self.variance * self.means.shape[1] * self.masses.sum())
+
+
+def add_block(
+    model: Model,
+    frame: Frame,
+    rows: ArrayRows,
+    weights: np.ndarray,
+    settings: Settings,
+    most: float,
+    workers: Workers,
+    advance: Callable[[int], None],
+) -> Model | None:
+    """The model with a block of rows added; None where the block is too unlike the rows before it.
+
+    Parameters
+    ----------
+    model : Model
+    frame : Frame
+    rows : ArrayRows
+    weights : (n,) float64, positive
+    settings : Settings
+    most : float
+        Scatter of all rows from which on the block is too unlike: new clusters may be needed then.
+    workers : Workers
+    advance : callable
+        Told how many rows have been done since the last call.
+    """
+    points = frame.enter(rows.array)
+    if not np.abs(points).max() < FARTHEST:
+        return None
+    scaled, unit = in_units(weights)
+    # In local coordinates the variance of the data is about 1 per feature.
+    floor = max(settings.reg_covar, SMALLEST_VARIANCE)
+    absolute = Quanta(points, scaled, workers).absolute
+    total_weight = float(scaled.sum())
+    search = RowSearch(rows, scaled, total_weight, frame, settings, absolute, floor, workers, advance)
+    means, variance = frame.enter(model.means, np.dtype(np.float64)), model.variance * frame.scale**2
+    block = search.e_step(means, variance)
+    masses, rounding = model.masses / unit, means - block.means
+    before = model.scatter * frame.scale**2 / unit + _spread(masses, rounding)
+    if not before + search.error < most * frame.scale**2 / unit:
+        return None
+    both = Statistics(
+        means=block.means,
+        variance=variance,
+        shifts=block.shifts + masses[:, None] * rounding,
+        masses=masses + block.masses,
+        scatter=before + block.scatter,
+        log_sum=math.nan,
+        total_weight=float(masses.sum()) + block.total_weight,
+        n_evaluations=block.n_evaluations,
+    )
+
+    def scatter(_both: Statistics, new: np.ndarray) -> float:
+        earlier = model.scatter * frame.scale**2 / unit + _spread(masses, new - means)
+        return earlier + search.scatter(block, new)
+
+    new, new_variance = m_step(both, floor, scatter)
+    return Model(frame.leave(new), new_variance / frame.scale**2, both.masses * unit, search.neighbors)
+
+
+def _spread(masses: np.ndarray, moves: np.ndarray) -> float:
+    """What a move of the means adds to the scatter of points whose weighted means they were."""
+    return float(np.dot(masses, np.einsum("cd,cd->c", moves, moves)))

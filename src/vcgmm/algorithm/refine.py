@@ -1,0 +1,96 @@
+"""Refinement: a few EM steps over all rows, after EM on the coreset."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ..data import Rows
+from ..parallel import Workers
+from ..progress import Callback, Iteration, Progress
+from .em import variational_em
+from .row_search import RowSearch
+from .snapshot import Attempt, Costs, Problem
+
+
+def refine(
+    rows: Rows,
+    weights: np.ndarray | None,
+    total_weight: float,
+    problem: Problem,
+    attempt: Attempt,
+    costs: Costs,
+    callbacks: Sequence[Callback],
+    progress: Progress,
+    workers: Workers,
+    begun: float,
+) -> tuple[Attempt, list[float]]:
+    """`settings.refine` EM steps over all rows, from where an attempt ended on the coreset.
+
+    Parameters
+    ----------
+    rows : Rows
+        All of them, not the coreset.
+    weights : (N,) float64 or None
+        In units, as in the problem; None: those that the rows come with, if any.
+    total_weight : float
+        Of all rows, likewise.
+    problem : Problem
+    attempt : Attempt
+    costs : Costs
+        Added to in place, as "refine".
+    callbacks : sequence of Callback
+        Told of every pass as of an iteration, with numbers that go on from those of EM.
+    progress : Progress
+    workers : Workers
+    begun : float
+        `time.perf_counter()` at the start of the fit.
+
+    Returns
+    -------
+    attempt : Attempt
+        With new means, variance, masses and neighbours; its bounds are still those of the coreset.
+    bounds : list of float
+        F of all rows in each pass, with the parameters it used, in units of the weights.
+    """
+    first, settings, frame = time.perf_counter(), problem.settings, problem.frame
+    progress.start("refine", settings.refine * rows.n_samples)
+    n_features = len(frame.origin)
+    # In the frame of these rows their mean square is at most 2 per feature, so no sum of |y_d| is above this.
+    absolute = np.full(n_features, total_weight * math.sqrt(2.0 * n_features))
+    search = RowSearch(
+        rows, weights, total_weight, frame, settings, absolute, problem.variance_floor, workers, progress.advance
+    )
+    n_iter = len(attempt.fit.bounds)
+
+    def numbered(callback: Callback) -> Callback:
+        def told(facts: Iteration) -> bool | None:
+            return callback(replace(facts, iteration=n_iter + facts.iteration))
+
+        return told
+
+    fit = variational_em(
+        search,
+        attempt.fit.means,
+        attempt.fit.variance,
+        total_weight=total_weight,
+        n_warmup=0,
+        tol=0.0,
+        max_iter=settings.refine,
+        relaxation=settings.relaxation,
+        variance_floor=problem.variance_floor,
+        log_scale=frame.log_scale,
+        weight_unit=problem.weight_unit,
+        callbacks=[numbered(callback) for callback in callbacks],
+        progress=Progress(),  # rows are counted, not passes
+        begun=begun,
+    )
+    progress.finish()
+    costs.seconds["refine"] = time.perf_counter() - first
+    costs.n_evaluations["refine"] = fit.n_evaluations
+    ended = replace(attempt.fit, means=fit.means, variance=fit.variance, masses=fit.masses)
+    return Attempt(ended, search.neighbors), fit.bounds

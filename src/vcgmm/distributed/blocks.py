@@ -1,0 +1,150 @@
+"""What workers do with their points: pure functions of a block, its winners and what the client sends."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..algorithm.blocked import search_cells
+from ..algorithm.cells import sort_by_cluster
+from ..algorithm.estep import Quanta, scatter_of
+from ..algorithm.frame import Frame
+from ..algorithm.seeding import assign
+from ..data import ArrayRows
+from .pieces import Piece
+from .transport import task_threads
+
+
+@dataclass(frozen=True)
+class Block:
+    """Points of a coreset in local coordinates.
+
+    Attributes
+    ----------
+    points : (n, D) float32 or float64
+    weights : (n,) float64
+    """
+
+    points: np.ndarray
+    weights: np.ndarray
+
+
+@dataclass(frozen=True)
+class Constants:
+    """Numbers that go out with the means.
+
+    Attributes
+    ----------
+    precision : float
+        1 / (2 sigma^2); negative: the nearest takes all.
+    magic : tuple
+        From `Quanta.magic_numbers`.
+    """
+
+    precision: float
+    magic: tuple[np.ndarray, np.ndarray, float]
+
+
+@dataclass(frozen=True)
+class Sums:
+    """What comes back of an E-step.
+
+    Attributes
+    ----------
+    facts : (5,) float64
+        Those of `search_cells`.
+    shifts : (C, D) float64
+    masses : (C,) float64
+    """
+
+    facts: np.ndarray
+    shifts: np.ndarray
+    masses: np.ndarray
+
+
+def make_block(frame: Frame, bounds: Sequence[tuple[int, int]], *pieces: Piece) -> Block:
+    """Points from parts of some pieces, in local coordinates; `bounds` are first row and end of each part."""
+    size = sum(last - first for first, last in bounds)
+    points = np.empty((size, pieces[0].points.shape[1]), frame.dtype)
+    weights = np.empty(size)
+    filled = 0
+    for (first, last), piece in zip(bounds, pieces, strict=True):
+        part = ArrayRows(piece.points[first:last])
+        weights[filled : filled + last - first] = piece.weights[first:last]
+        for i in range(part.n_blocks):
+            a, b = part.bounds(i)
+            points[filled + a : filled + b] = frame.enter(part.block(i))
+        filled += last - first
+    return Block(points, weights)
+
+
+def quanta_of(block: Block, n_threads: int | None) -> Quanta:
+    """What a block adds to the rounding constants of the exact sums."""
+    with task_threads(n_threads) as workers:
+        return Quanta(block.points, block.weights, workers)
+
+
+def assign_block(block: Block, means: np.ndarray, n_threads: int | None) -> tuple[np.ndarray, float]:
+    """Nearest of all means to every point, (n,) int32, and the weighted squared distance to it."""
+    with task_threads(n_threads) as workers:
+        start = assign(block.points, block.weights, means, workers)
+    return start.labels, start.error
+
+
+def first_winners(labels: np.ndarray, truncation: int) -> np.ndarray:
+    """Winners of points of which one near cluster is known, (n, C') int32."""
+    winners = np.full((len(labels), truncation), -1, np.int32)
+    winners[:, 0] = labels
+    return winners
+
+
+def put_in_order(block: Block, winners: np.ndarray, n_clusters: int) -> tuple[Block, np.ndarray]:
+    """Points and winners sorted by the nearest cluster: reading rows in sequence is much faster."""
+    order, _ = sort_by_cluster(winners[:, 0], n_clusters)
+    return Block(block.points[order], block.weights[order]), winners[order]
+
+
+def search_block(
+    block: Block,
+    winners: np.ndarray,
+    means: np.ndarray,
+    candidates: np.ndarray,
+    constants: Constants,
+    n_threads: int | None,
+) -> tuple[Sums, np.ndarray]:
+    """An E-step over a block: its part of the sums, and its new winners."""
+    winners = winners.copy()  # the old ones are a task's result, which others may read
+    order, start = sort_by_cluster(winners[:, 0], len(means))
+    with task_threads(n_threads) as workers:
+        sums = search_cells(
+            block.points, block.weights, winners, order, start, candidates, means, constants.precision,
+            constants.magic, workers,
+        )  # fmt: skip
+    return Sums(*sums), winners
+
+
+def scatter_block(
+    block: Block, winners: np.ndarray, used: np.ndarray, variance: float, means: np.ndarray, n_threads: int | None
+) -> float:
+    """A block's part of `Search.scatter`."""
+    with task_threads(n_threads) as workers:
+        return scatter_of(block.points, block.weights, winners, used, variance, means, workers)
+
+
+def add_sums(first: Sums, *others: Sums) -> Sums:
+    """Sums of several blocks; the first ones' arrays are left as they are."""
+    facts, shifts, masses = first.facts.copy(), first.shifts.copy(), first.masses.copy()
+    for other in others:
+        facts += other.facts
+        shifts += other.shifts
+        masses += other.masses
+    return Sums(facts, shifts, masses)
+
+
+def add_all(first: Quanta, *others: Quanta) -> Quanta:
+    """Quanta of several blocks."""
+    for other in others:
+        first = first + other
+    return first
