@@ -481,7 +481,7 @@ class VCGMM(DensityMixin, BaseEstimator):
         self.means_, self.variance_, self.counts_ = model.means, model.variance, model.masses
         self.covariances_ = np.full(len(model.means), model.variance)
         self.weights_ = np.full(len(model.means), 1.0 / len(model.means))
-        self._training = {**self._training, **SHARED}
+        self._training = {**getattr(self, "_training", {}), **SHARED}
         self.neighbors_ = model.neighbors
 
     def _take_over(self, result: Result, history: History, n_samples: int, dtype: np.dtype[Any]) -> None:

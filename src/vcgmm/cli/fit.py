@@ -85,6 +85,11 @@ def _parse_init(text: str) -> str | np.ndarray:
     return np.asarray(vcgmm.open(text))
 
 
+def _check_mixing(text: str | None) -> str | None:
+    """One of the two, or nothing."""
+    return None if text is None else one_of(MIXINGS)(text)
+
+
 @guarded
 def run(
     context: typer.Context,
@@ -130,7 +135,7 @@ def run(
     mixing: Annotated[
         str | None,
         typer.Option(
-            callback=one_of((None, *MIXINGS)),
+            callback=_check_mixing,
             autocompletion=completing(MIXINGS),
             help="Weights of the clusters: equal or learned. Default: equal for isotropic, else learned.",
             show_default=False,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -71,12 +71,12 @@ def completing(choices: Iterable[str]) -> Callable[[str], list[str]]:
     return complete
 
 
-def one_of(choices: Collection[str | None]) -> Callable[[str | None], str | None]:
-    """A check that an option is one of these; None among them: it need not be given."""
+def one_of(choices: Iterable[str]) -> Callable[[str], str]:
+    """A check that an option is one of these."""
 
-    def check(value: str | None) -> str | None:
+    def check(value: str) -> str:
         if value not in choices:
-            raise typer.BadParameter(f"{value!r} is not known: choose from {', '.join(filter(None, choices))}.")
+            raise typer.BadParameter(f"{value!r} is not known: choose from {', '.join(choices)}.")
         return value
 
     return check

@@ -16,7 +16,6 @@ import math
 import numpy as np
 
 from .blocked import BLOCK, BLOCKS_PER_FLUSH, NEGLIGIBLE, ROUND, truncated_posterior
-from .distances import transpose_rows
 from .jit import kernel
 from .joint_costs import joint_cost, natural_panels, statistics_rows
 from .joint_sums import add_joint_moments, add_joint_point
@@ -260,7 +259,7 @@ def search_joints(
     sums = np.zeros((n_candidates, n_statistics), points.dtype)
     sum_masses = np.zeros(n_candidates, np.float64)
     local = np.zeros((BLOCK, n_panels * panel_width), points.dtype)
-    flat_columns = np.empty(BLOCK * n_panels * panel_width, points.dtype)
+    flat_columns = np.empty(BLOCK * panel_width, points.dtype)
     flat_products = np.empty(n_slots * BLOCK, points.dtype)
     flat_scratch = np.empty(n_slots * BLOCK, points.dtype)
     best = np.empty((max(n_winners, FEW) + AT_ONCE) * LANES, indices.dtype)
@@ -287,10 +286,9 @@ def search_joints(
             width = (n + ROUND - 1) // ROUND * ROUND
             products = flat_products[: n_slots * width].reshape(n_slots, width)
             statistics_rows(points, order, low, high, means[cell], n_squares, local)
-            columns = flat_columns[: local.shape[1] * width].reshape(local.shape[1], width)
-            transpose_rows(n, local, columns)
+            columns = flat_columns[: panel_width * width].reshape(panel_width, width)
             scratch = flat_scratch[: n_slots * width].reshape(n_slots, width)
-            multiply_panels(panels, columns, products, scratch)
+            multiply_panels(panels, n, local, columns, products, scratch)
             if n_winners <= FEW:
                 five_smallest_keys(width, products, constants, nothing, indices, best)
             else:

@@ -10,6 +10,7 @@ from ...kernels.joint_links import link_joint_groups
 from ...kernels.selection import key_indices, key_type
 from ..blocked import RESORT_SHARE, BlockedSearch
 from ..cells import LINKED_EVERY, Neighbourhoods, cut_into_tasks, sort_by_cluster
+from ..estep import FAR
 from .mixture import Mixture, Natural
 from .mstep import JointStatistics
 
@@ -123,7 +124,7 @@ class JointSearch(BlockedSearch):
         """Rounding constants for sums of squares (k, V): none exceeds 2 sum gamma y_d^2 + 2 mu_cd^2 sum gamma."""
         if self._squares is None:
             self._squares = self.feature_sums()[1]
-        reach = self._quanta.FAR * self._quanta.absolute / self.total_weight
+        reach = FAR * self._quanta.absolute / self.total_weight
         largest = np.tile(reach, (n_rows, 1))
         far = np.flatnonzero(magic_row)
         largest[magic_row[far]] = np.maximum(reach, np.abs(natural.means[far]).astype(np.float64))
