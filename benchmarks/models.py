@@ -2,11 +2,11 @@
 
     python benchmarks/models.py [SET ...] [--components 64 256 1024] [--types spherical diag] [--most-rows N]
 
-Sets are .npy files in $VCGMM_DATA.  Features are standardised, a tenth of the rows (at most 20,000) is held out, and
-both get the same rows, in float32 for us and float64 for scikit-learn.  The peer: k-means++ start (its time is shown
-apart), tol 1e-3, max_iter 100, reg_covar 1e-6, which on standardised features is our own default.  A fit of the peer
-that would take longer than --budget seconds, as judged by its first iteration, is cut to as many iterations as fit
-into it, and marked so.  `--cost` measures what an E-step costs instead.
+Sets are .npy files in $VCGMM_DATA.  Features are standardised, a tenth of the rows (at most 20,000) is held out,
+and both get the same rows, in float32 for us and float64 for scikit-learn.  The peer: k-means++ start (its time is
+shown apart), tol 1e-3, max_iter 100, reg_covar 1e-6, which on standardised features is our own default.  A fit of
+the peer that would take longer than --budget seconds, as judged by its first iteration, is cut to as many
+iterations as fit into it, and marked so.  `--cost` measures what an E-step costs instead.
 """
 
 from __future__ import annotations

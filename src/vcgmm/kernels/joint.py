@@ -238,7 +238,7 @@ def search_joints(
     magic_row : (C,) int32, IN, the row of both for each cluster
     mass_magic : float64, IN
     shifts : (C, D) float64, IN/OUT, sum of gamma s (y - mu_c)
-    scatters : (C, V) float64, IN/OUT, sum of gamma s (y - mu_c)^2
+    scatters : (C, 2, V) float64, IN/OUT, sum of gamma s (y - mu_c)^2 in two parts, which the caller adds up
     masses : (C,) float64, IN/OUT, sum of gamma s
     facts : (n_tasks, 4) float64, OUT, sums over the task's points of gamma log sum exp(-cost) and of gamma; points
         whose first winner changed; costs computed

@@ -11,6 +11,27 @@ import numpy as np
 
 from .jit import strict_kernel
 
+#: What rounding leaves of a square is added up too, in quanta this much finer: squares of narrow clusters may be
+#: as small as the quantum for those of all the data.  Up to 2^27 such rests add up exactly.
+FINER = 2.0**-22
+
+
+@strict_kernel
+def add_square(totals: np.ndarray, cluster: int, place: int, value: float, magic: float) -> None:
+    """Add a value to a sum in two parts, each a multiple of its own quantum.
+
+    Parameters
+    ----------
+    totals : (C, 2, V) float64, IN/OUT, [:, 0] in quanta of `magic`, [:, 1] in finer ones
+    cluster, place : int, IN
+    value : float64, IN
+    magic : float64, IN, from `exact_sums.rounding_constant`
+    """
+    rounded = (value + magic) - magic
+    finer = magic * FINER
+    totals[cluster, 0, place] += rounded
+    totals[cluster, 1, place] += ((value - rounded) + finer) - finer
+
 
 @strict_kernel
 def add_joint_moments(
@@ -35,7 +56,8 @@ def add_joint_moments(
     Parameters
     ----------
     shifts : (C, D) float64, IN/OUT, sum of gamma s (y - mu_c)
-    scatters : (C, V) float64, IN/OUT, sum of gamma s (y - mu_c)^2, by feature (V = D) or over all (V = 1)
+    scatters : (C, 2, V) float64, IN/OUT, sum of gamma s (y - mu_c)^2, by feature (V = D) or over all (V = 1), as
+        `add_square` has it
     masses : (C,) float64, IN/OUT
     cluster : int, IN
     sums : (L, D + V) float, IN/OUT, in coordinates local to the cell's mean: S1, then S2
@@ -49,7 +71,7 @@ def add_joint_moments(
     mass_magic : float64, IN
     """
     row = magic_row[cluster]
-    n_features, n_squares = means.shape[1], scatters.shape[1]
+    n_features, n_squares = means.shape[1], scatters.shape[2]
     masses[cluster] += (mass + mass_magic) - mass_magic
     total = 0.0
     for d in range(n_features):
@@ -60,13 +82,13 @@ def add_joint_moments(
         change = (mass * way - 2.0 * first) * way
         if n_squares == n_features:
             square = np.float64(sums[slot, n_features + d]) + change
-            scatters[cluster, d] += (square + scatter_magic[row, d]) - scatter_magic[row, d]
+            add_square(scatters, cluster, d, square, scatter_magic[row, d])
         else:
             total += change
         sums[slot, d] = 0
     if n_squares != n_features:
         square = np.float64(sums[slot, n_features]) + total
-        scatters[cluster, 0] += (square + scatter_magic[row, 0]) - scatter_magic[row, 0]
+        add_square(scatters, cluster, 0, square, scatter_magic[row, 0])
     for v in range(n_squares):
         sums[slot, n_features + v] = 0
 
@@ -88,7 +110,7 @@ def add_joint_point(
 ) -> None:
     """Add one point to a cluster's totals, with a weight; arrays as in `add_joint_moments`."""
     row = magic_row[cluster]
-    n_features, n_squares = means.shape[1], scatters.shape[1]
+    n_features, n_squares = means.shape[1], scatters.shape[2]
     masses[cluster] += (weight + mass_magic) - mass_magic
     total = 0.0
     for d in range(n_features):
@@ -97,8 +119,8 @@ def add_joint_point(
         shifts[cluster, d] += (value + shift_magic[row, d]) - shift_magic[row, d]
         square = value * difference
         if n_squares == n_features:
-            scatters[cluster, d] += (square + scatter_magic[row, d]) - scatter_magic[row, d]
+            add_square(scatters, cluster, d, square, scatter_magic[row, d])
         else:
             total += square
     if n_squares != n_features:
-        scatters[cluster, 0] += (total + scatter_magic[row, 0]) - scatter_magic[row, 0]
+        add_square(scatters, cluster, 0, total, scatter_magic[row, 0])

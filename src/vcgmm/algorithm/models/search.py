@@ -77,7 +77,7 @@ class JointSearch(BlockedSearch):
         farthest = farthest_square(self.points.dtype)
         n_threads = self.workers.n_threads
         shifts = np.zeros((n_threads, *natural.means.shape))
-        scatters = np.zeros((n_threads, *natural.precisions.shape))
+        scatters = np.zeros((n_threads, n_clusters, 2, natural.precisions.shape[1]))
         masses = np.zeros((n_threads, n_clusters))
         facts = np.zeros((len(task_cell), 4))
 
@@ -95,7 +95,7 @@ class JointSearch(BlockedSearch):
         return JointStatistics(
             means=natural.means.astype(np.float64),
             shifts=shifts.sum(axis=0),
-            scatters=scatters.sum(axis=0),
+            scatters=scatters.sum(axis=0).sum(axis=1),
             masses=masses.sum(axis=0),
             log_sum=float(totals[0]) - self.total_weight * natural.constant,
             cell_bounds=np.bincount(task_cell, facts[:, 0], n_clusters) - cell_masses * natural.constant,
