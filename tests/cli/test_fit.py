@@ -155,6 +155,17 @@ def test_every_option_reaches_the_model(runner: CliRunner, folder: Path, rows: n
     assert same(model, VCGMM(**expected).fit(rows))
 
 
+def test_variances_of_the_clusters_own(runner: CliRunner, folder: Path, rows: np.ndarray) -> None:
+    own = [*FIT, "--covariance-type", "diag", "--mixing", "learned", "--n-shared", "1", "-q"]
+    assert runner.invoke(app, own).exit_code == 0
+    model = VCGMM.load("new.vcgmm")
+    assert model.covariances_.shape == (9, 2)
+    assert same(model, VCGMM(9, covariance_type="diag", n_shared=1, random_state=model.random_state).fit(rows))
+    result = runner.invoke(app, [*FIT, "--mixing", "some", "--force"])
+    assert result.exit_code == 2
+    assert "choose from equal, learned" in result.output
+
+
 @pytest.mark.parametrize(
     ("text", "size"), [("auto", "auto"), ("all", None), ("0.25", 0.25), ("1e3", 1000), ("300", 300)]
 )

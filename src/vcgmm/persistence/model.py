@@ -186,7 +186,13 @@ def _check_values(path: object, attributes: Mapping[str, Any], training: Mapping
     means, neighbors = attributes["means_"], attributes["neighbors_"]
     named = len(attributes.get("feature_names_in_", means.T)) == means.shape[1]
     covariances, weights = attributes["covariances_"], attributes["weights_"]
-    family = FAMILIES.get(training.get("covariance_type", "isotropic"), FAMILIES["isotropic"])
+    kind, mixing = training.get("covariance_type", "isotropic"), training.get("mixing", "equal")
+    if kind not in tuple(FAMILIES) or mixing not in ("equal", "learned"):
+        raise ValueError(
+            f"{path} holds a mixture of covariance_type={kind!r} and mixing={mixing!r}, which this vcgmm does not "
+            f"know: a newer one may read it."
+        )
+    family = FAMILIES[kind]
     shape = family.covariances(np.empty((len(means), family.n_squares(means.shape[1])))).shape
     checks = {
         "means_ is empty or not finite": means.size and np.isfinite(means).all(),
