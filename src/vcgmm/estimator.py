@@ -25,6 +25,8 @@ from .data import ArrayRows, Rows
 from .data.appending import appending
 from .evaluation import FEW_COMPONENTS, Evaluator, gathered
 from .interop import faiss_index, gaussian_mixture
+from .joint_evaluation import JointEvaluator
+from .mixture_parameters import SHARED, attributes_of, check_kind, is_shared, mixture_of, n_parameters
 from .parallel import Workers
 from .persistence import (
     Checkpoint,
@@ -59,7 +61,6 @@ if TYPE_CHECKING:
 
 INITS = ("two_level", "afkmc2", "k-means++", "random")
 SEARCHES = ("blocked", "pointwise")
-COVARIANCES = ("isotropic",)
 PREDICTIONS = ("exact", "approximate")
 
 #: coreset_size="auto": so many points for each component, which costs 1 to 3 % in error against all points, and
@@ -74,9 +75,10 @@ AUTO_ALL = 4
 class VCGMM(DensityMixin, BaseEstimator):
     """Gaussian mixture with very many components, fitted by variational EM on a coreset.
 
-    The model is a mixture of `n_components` isotropic Gaussians with equal weights and one shared variance.  A
-    fit draws a weighted sample of the data, seeds the means on it, and improves them by truncated variational
-    EM, whose cost per iteration does not grow with the number of components.
+    The model is a mixture of `n_components` Gaussians: isotropic ones with equal weights and one shared variance,
+    or, as `covariance_type` and `mixing` say, with weights and variances of their own.  A fit draws a weighted
+    sample of the data, seeds the means on it, and improves them by truncated variational EM, whose cost per
+    iteration does not grow with the number of components.
 
     Parameters
     ----------
@@ -86,8 +88,18 @@ class VCGMM(DensityMixin, BaseEstimator):
         Points drawn for the fit, N'.  A float in (0, 1) is a share of the data, None means all points, "auto"
         256 points per component and at least 65,536, or all points where the data have no more than four times
         as many.  Not smaller than the data: all points.
-    covariance_type : {"isotropic"}, default="isotropic"
-        One variance for all clusters.
+    covariance_type : {"isotropic", "spherical", "diag", "tied_diag"}, default="isotropic"
+        "isotropic": one variance for all clusters; "spherical": one for each; "diag": one for each cluster and
+        feature; "tied_diag": one for each feature, shared by all clusters.
+    mixing : {"equal", "learned"} or None, default=None
+        Weights of the clusters.  None: equal for "isotropic", learned for the others.
+    n_shared : int, default=5
+        Iterations with one variance and equal weights for all clusters, before they get what `covariance_type` and
+        `mixing` allow.  Nothing else for "isotropic" with equal weights.
+    reassign : bool, default=False
+        A cluster whose weight or variance collapses is dropped: no point searches it any more, and `active_` says
+        so.  True: it gets one new start, in the cluster whose points have the worst bound.  Nothing is dropped
+        where all clusters share one variance and equal weights.
     truncation : int, default=5
         Clusters with a non-zero posterior per point, C'.
     n_neighbors : int, default=5
@@ -118,11 +130,13 @@ class VCGMM(DensityMixin, BaseEstimator):
         given.
     refine : int, default=0
         Passes over all rows after EM on the coreset, each an EM step of the same kind, at a cost that hardly grows
-        with the number of components.  They take away most of the error that a coreset costs.
-    reg_covar : float, default=1e-14
-        Smallest variance, relative to the data's variance per feature.
+        with the number of components.  They take away most of the error that a coreset costs.  Only with one
+        variance and equal weights.
+    reg_covar : float or None, default=None
+        Smallest variance, relative to the data's: to each feature's own for "diag" and "tied_diag", else to their
+        mean.  None: 1e-14 for "isotropic", 1e-6 for the others.
     warm_start : bool, default=False
-        Begin at the means and variance of the last fit.
+        Begin at the means of the last fit, with its mean variance.
     compute_labels : bool, default=False
         Also compute `labels_` and `inertia_` of all rows at the end of a fit.
     random_state : int, RandomState instance or None, default=None
@@ -148,13 +162,16 @@ class VCGMM(DensityMixin, BaseEstimator):
     means_ : (C, D) float64
         Cluster centres; `cluster_centers_` is another name for it.
     variance_ : float
-        The shared variance sigma^2.
+        The shared variance sigma^2; where clusters or features have their own, the mean over all points and
+        features.
     weights_ : (C,) float64
-        Mixing proportions, all 1 / C.
-    covariances_ : (C,) float64
-        Variance of every component, all equal to `variance_`.
+        Mixing proportions; 0 for a cluster that was dropped.
+    covariances_ : (C,), (C, D) or (D,) float64
+        Variances: by cluster ("isotropic", "spherical"), by cluster and feature ("diag"), or by feature
+        ("tied_diag").  `precisions_` are their reciprocals.
     counts_ : (C,) float64
-        Weight of the data in every cluster (sum of responsibilities); 0 for a cluster that lost all its points.
+        Weight of the data in every cluster (sum of responsibilities); 0 for a cluster that lost all its points or
+        was dropped.  `active_`, (C,) bool, says which hold any.
     lower_bound_ : float
         F after the last E-step: a lower bound of the (coreset's) log-likelihood.
     lower_bounds_ : (n_iter_,) float64
@@ -174,7 +191,7 @@ class VCGMM(DensityMixin, BaseEstimator):
     neighbors_ : (C, G) int32
         Near clusters of each cluster, itself first.
     labels_ : (N,) int32
-        With compute_labels=True: the nearest mean of every row.
+        With compute_labels=True: what `predict` says of every row.
     inertia_ : float
         With compute_labels=True: the quantization error.
     n_distance_evaluations_ : dict
@@ -202,6 +219,9 @@ class VCGMM(DensityMixin, BaseEstimator):
         *,
         coreset_size: Any = "auto",
         covariance_type: str = "isotropic",
+        mixing: str | None = None,
+        n_shared: int = 5,
+        reassign: bool = False,
         truncation: int = 5,
         n_neighbors: int = 5,
         n_explore: int = 0,
@@ -215,7 +235,7 @@ class VCGMM(DensityMixin, BaseEstimator):
         relaxation: float = 1.8,
         n_init: int = 1,
         refine: int = 0,
-        reg_covar: float = 1e-14,
+        reg_covar: float | None = None,
         warm_start: bool = False,
         compute_labels: bool = False,
         random_state: Any = None,
@@ -229,6 +249,9 @@ class VCGMM(DensityMixin, BaseEstimator):
         self.n_components = n_components
         self.coreset_size = coreset_size
         self.covariance_type = covariance_type
+        self.mixing = mixing
+        self.n_shared = n_shared
+        self.reassign = reassign
         self.truncation = truncation
         self.n_neighbors = n_neighbors
         self.n_explore = n_explore
@@ -333,7 +356,7 @@ class VCGMM(DensityMixin, BaseEstimator):
         return self
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> np.ndarray:
-        """Fit, and return the nearest mean of every row, (N,) int32."""
+        """Fit, and return the cluster of every row, (N,) int32."""
         return self.fit(X, y, sample_weight).predict(unpack(X, sample_weight)[0])
 
     def _fit(self, X: Any, sample_weight: Any) -> None:
@@ -385,12 +408,7 @@ class VCGMM(DensityMixin, BaseEstimator):
         Of rows that were drawn already, coreset_size="auto" takes all.  `warm_start` is heeded where `warm` is.
         """
         n_components = check_integer("n_components", self.n_components, 1)
-        if self.covariance_type in ("full", "tied"):
-            raise ValueError(
-                f"covariance_type={self.covariance_type!r} is not offered: use "
-                f"sklearn.mixture.GaussianMixture for it, or 'isotropic' here."
-            )
-        check_choice("covariance_type", self.covariance_type, COVARIANCES)
+        kind = check_kind(self)
         init: str | np.ndarray
         initial_variance = None
         if isinstance(self.init, str):
@@ -433,10 +451,14 @@ class VCGMM(DensityMixin, BaseEstimator):
             relaxation=check_relaxation(self.relaxation),
             n_init=n_init,
             refine=check_integer("refine", self.refine, 0),
-            reg_covar=check_number("reg_covar", self.reg_covar, 0.0),
+            reg_covar=kind.reg_covar,
             initial_variance=initial_variance,
             seed=draw_seed(self.random_state),
             dtype=check_float_type(self.dtype, rows.dtype),
+            covariance_type=kind.covariance_type,
+            mixing=kind.mixing,
+            n_shared=kind.n_shared,
+            reassign=kind.reassign,
         )
 
     def _automatic_size(self) -> int:
@@ -458,6 +480,8 @@ class VCGMM(DensityMixin, BaseEstimator):
         """Means and variance as they are after a block of a stream."""
         self.means_, self.variance_, self.counts_ = model.means, model.variance, model.masses
         self.covariances_ = np.full(len(model.means), model.variance)
+        self.weights_ = np.full(len(model.means), 1.0 / len(model.means))
+        self._training = {**getattr(self, "_training", {}), **SHARED}
         self.neighbors_ = model.neighbors
 
     def _take_over(self, result: Result, history: History, n_samples: int, dtype: np.dtype[Any]) -> None:
@@ -466,6 +490,11 @@ class VCGMM(DensityMixin, BaseEstimator):
         self.variance_ = result.variance
         self.weights_ = np.full(len(result.means), 1.0 / len(result.means))
         self.covariances_ = np.full(len(result.means), result.variance)
+        kind = SHARED
+        if result.mixture is not None:
+            checked = check_kind(self)
+            kind = {"covariance_type": checked.covariance_type, "mixing": checked.mixing}
+            self.__dict__.update(attributes_of(checked.covariance_type, result.mixture))
         self.counts_ = result.masses
         self.lower_bounds_ = np.array(result.bounds)
         self.lower_bound_ = result.bounds[-1]
@@ -477,14 +506,14 @@ class VCGMM(DensityMixin, BaseEstimator):
         self.n_distance_evaluations_ = result.n_evaluations
         self.history_ = history.of(result.bounds)
         self._frame = result.frame
-        self._training = training_facts(n_samples, dtype, len(result.coreset))
+        self._training = {**training_facts(n_samples, dtype, len(result.coreset)), **kind}
         for name in ("labels_", "inertia_"):
             self.__dict__.pop(name, None)
 
     def _label(self, rows: Rows, weights: np.ndarray | None, workers: Workers, progress: Progress) -> None:
-        """Nearest mean of every row, and the error."""
+        """What `predict` says of every row, and the error."""
         progress.start("labels", rows.n_samples)
-        evaluator = Evaluator(self.means_, self._frame, workers, progress.advance)
+        evaluator = self._evaluator(workers, progress)
         self.labels_, self.inertia_ = evaluator.labels_and_error(rows, weights)
         progress.finish()
 
@@ -516,6 +545,18 @@ class VCGMM(DensityMixin, BaseEstimator):
         """Another name for `means_`, so that code written for KMeans works."""
         return self.means_
 
+    @property
+    def precisions_(self) -> np.ndarray:
+        """Reciprocals of `covariances_`."""
+        precisions: np.ndarray = 1.0 / self.covariances_
+        return precisions
+
+    @property
+    def active_(self) -> np.ndarray:
+        """Clusters that hold any weight, (C,) bool."""
+        active: np.ndarray = self.counts_ > 0.0
+        return active
+
     # ------------------------------------------------------------------------------------------------ using
 
     @overload
@@ -527,7 +568,10 @@ class VCGMM(DensityMixin, BaseEstimator):
     def predict(
         self, X: Any, method: str = "exact", *, output: str | os.PathLike[str] | None = None
     ) -> np.ndarray | None:
-        """Nearest of all means for every row, compared in the fit's `dtype`.
+        """The cluster with the largest posterior for every row.
+
+        With one variance and equal weights that is the nearest of all means, compared in the fit's `dtype`; for
+        other models joints are compared, in float64.
 
         Parameters
         ----------
@@ -536,7 +580,8 @@ class VCGMM(DensityMixin, BaseEstimator):
             "approximate": every row goes from a landmark to nearer and nearer means, along the neighbours of each,
             at a cost that does not grow with `n_components`.  Most rows end at the nearest mean, the others near
             it; which do may depend on the rows they come with.  The first call builds what it needs, later ones
-            use it again.  Up to 1,024 components are all compared, so that the result is exact.
+            use it again.  Up to 1,024 components are all compared, so that the result is exact.  Only for one
+            variance and equal weights: the way leads along distances.
         output : path-like, optional
             A file to write the labels to, part by part, instead of returning them: `.npy`, `.parquet`, `.csv` or
             `.tsv`.  It is there as a whole or not at all; an existing one is replaced.
@@ -547,6 +592,11 @@ class VCGMM(DensityMixin, BaseEstimator):
         """
         rows = self._check_predict(X)
         check_choice("method", method, PREDICTIONS)
+        if method == "approximate" and not is_shared(self):
+            raise ValueError(
+                "method='approximate' goes by distances, not by the joints of clusters with weights or variances "
+                "of their own: use method='exact'."
+            )
         with self._evaluate("predict", rows) as evaluator:
             if method == "exact" or len(self.means_) <= FEW_COMPONENTS:
                 pieces = evaluator.label_pieces(rows)
@@ -580,7 +630,7 @@ class VCGMM(DensityMixin, BaseEstimator):
         return np.sqrt(distances), ids
 
     def predict_proba(self, X: Any) -> sparse.csr_array:
-        """Truncated posteriors s_c(n) (Eq. 3) over the `truncation` nearest means.
+        """Truncated posteriors s_c(n) (Eq. 3) over the `truncation` clusters with the largest.
 
         Parameters
         ----------
@@ -593,8 +643,13 @@ class VCGMM(DensityMixin, BaseEstimator):
         rows = self._check_predict(X)
         k = min(check_integer("truncation", self.truncation, 1), len(self.means_))
         with self._evaluate("predict", rows) as evaluator:
-            ids, distances = evaluator.k_nearest(rows, k)
-        shares = np.exp((distances[:, :1] - distances) / (2 * self.variance_))
+            if isinstance(evaluator, JointEvaluator):
+                ids, differences = evaluator.largest(rows, k)
+            else:
+                ids, distances = evaluator.k_nearest(rows, k)
+                differences = (distances[:, :1] - distances) / (2 * self.variance_)
+        k = ids.shape[1]  # fewer where clusters have been dropped
+        shares = np.exp(differences)
         shares /= shares.sum(axis=1, keepdims=True)
         order = np.argsort(ids, axis=1)
         ids = np.take_along_axis(ids, order, axis=1)
@@ -683,9 +738,13 @@ class VCGMM(DensityMixin, BaseEstimator):
         self._check_fitted()
         n_samples = check_integer("n_samples", n_samples, 1)
         rng = check_random_state(self.random_state)
-        labels = rng.randint(len(self.means_), size=n_samples).astype(np.int32)
+        mixture = mixture_of(self)
+        if is_shared(self):
+            labels = rng.randint(len(self.means_), size=n_samples).astype(np.int32)
+        else:
+            labels = rng.choice(len(self.means_), size=n_samples, p=mixture.weights).astype(np.int32)
         noise = rng.standard_normal((n_samples, self.means_.shape[1]))
-        return self.means_[labels] + math.sqrt(self.variance_) * noise, labels
+        return self.means_[labels] + np.sqrt(mixture.variances[labels]) * noise, labels
 
     def bic(self, X: Any) -> float:
         """Bayesian information criterion on X; lower is better."""
@@ -843,10 +902,10 @@ class VCGMM(DensityMixin, BaseEstimator):
         self._warn_of_the_end(result, stacklevel=4)
 
     def to_sklearn(self) -> GaussianMixture:
-        """The same mixture as scikit-learn's GaussianMixture with spherical covariances, ready to predict.
+        """The same mixture as scikit-learn's GaussianMixture, ready to predict.
 
-        Its `lower_bound_` is a mean over the data's weight, as theirs is. Mind its memory: it makes arrays of rows
-        times components.
+        Its covariances are spherical or, where features have variances of their own, diagonal; its `lower_bound_`
+        is a mean over the data's weight, as theirs is. Mind its memory: it makes arrays of rows times components.
         """
         self._check_fitted()
         return gaussian_mixture(self)
@@ -868,8 +927,8 @@ class VCGMM(DensityMixin, BaseEstimator):
         return faiss_index(self.means_, kind)
 
     def _n_parameters(self) -> int:
-        """Free parameters: the means and one variance; mixing proportions are fixed."""
-        return int(self.means_.size) + 1
+        """Free parameters: the means, the variances, and mixing proportions unless they are fixed."""
+        return n_parameters(self)
 
     def _check_predict(self, X: Any) -> Rows:
         self._check_fitted()
@@ -880,5 +939,10 @@ class VCGMM(DensityMixin, BaseEstimator):
         """The fitted means ready for exact searches, with threads and progress."""
         with Workers(check_threads(self.n_threads)) as workers, make_progress(self.verbose) as progress:
             progress.start(step, rows.n_samples)
-            yield Evaluator(self.means_, self._frame, workers, progress.advance)
+            yield self._evaluator(workers, progress)
             progress.finish()
+
+    def _evaluator(self, workers: Workers, progress: Progress) -> Evaluator:
+        if is_shared(self):
+            return Evaluator(self.means_, self._frame, workers, progress.advance)
+        return JointEvaluator(mixture_of(self), self._frame, workers, progress.advance)

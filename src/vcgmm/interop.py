@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .mixture_parameters import fitted_kind, mixture_of
 from .validation import check_choice
 
 if TYPE_CHECKING:
@@ -15,20 +16,23 @@ INDEXES = ("flat", "ivf")
 
 
 def gaussian_mixture(model: Any) -> GaussianMixture:
-    """scikit-learn's spherical GaussianMixture with the parameters of a fitted VCGMM."""
+    """scikit-learn's spherical or diagonal GaussianMixture with the parameters of a fitted VCGMM."""
     from sklearn.mixture import GaussianMixture  # takes a while, and few need it
 
+    ours = mixture_of(model)
+    diagonal = fitted_kind(model)[0] in ("diag", "tied_diag")
     mixture = GaussianMixture(
         n_components=len(model.means_),
-        covariance_type="spherical",
+        covariance_type="diag" if diagonal else "spherical",
         tol=model.tol,
         max_iter=model.max_iter,
         n_init=model.n_init,
         random_state=model.random_state,
     )
-    mixture.weights_ = model.weights_.copy()
+    # A cluster that was dropped has no weight, of which there is no logarithm.
+    mixture.weights_ = np.maximum(ours.weights, np.finfo(np.float64).tiny)
     mixture.means_ = model.means_.copy()
-    mixture.covariances_ = model.covariances_.copy()
+    mixture.covariances_ = (ours.variances if diagonal else ours.variances[:, 0]).copy()
     mixture.precisions_ = 1.0 / mixture.covariances_
     mixture.precisions_cholesky_ = np.sqrt(mixture.precisions_)
     mixture.converged_ = model.converged_

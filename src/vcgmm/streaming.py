@@ -57,6 +57,12 @@ def absorb_rows(model: Any, X: Any, sample_weight: Any) -> Result | None:
     rows = check_rows(model, X, reset=not known)
     weights = check_weights_of(rows, sample_weight)
     settings = model._settings(rows, drawn=True, warm=False)
+    if not settings.is_shared:
+        raise ValueError(
+            f"partial_fit is not offered yet for covariance_type={settings.covariance_type!r} with mixing="
+            f"{settings.mixing!r}: build a Coreset of the stream (merge, reduce) and fit to it, or use "
+            f"covariance_type='isotropic' with mixing='equal'."
+        )
     result = None
     with (
         Workers(check_threads(model.n_threads)) as workers,

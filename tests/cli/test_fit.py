@@ -100,6 +100,9 @@ OPTIONS: dict[str, tuple[list[str], Any]] = {
     "n_components": (["-k", "7"], 7),
     "coreset_size": (["--coreset-size", "500"], 500),
     "covariance_type": (["--covariance-type", "isotropic"], "isotropic"),
+    "mixing": (["--mixing", "equal"], "equal"),
+    "n_shared": (["--n-shared", "2"], 2),
+    "reassign": (["--reassign"], True),
     "truncation": (["--truncation", "3"], 3),
     "n_neighbors": (["--n-neighbors", "4"], 4),
     "n_explore": (["--n-explore", "2"], 2),
@@ -150,6 +153,17 @@ def test_every_option_reaches_the_model(runner: CliRunner, folder: Path, rows: n
     parameters = model.get_params()
     assert {name: parameters[name] for name in expected} == expected
     assert same(model, VCGMM(**expected).fit(rows))
+
+
+def test_variances_of_the_clusters_own(runner: CliRunner, folder: Path, rows: np.ndarray) -> None:
+    own = [*FIT, "--covariance-type", "diag", "--mixing", "learned", "--n-shared", "1", "-q"]
+    assert runner.invoke(app, own).exit_code == 0
+    model = VCGMM.load("new.vcgmm")
+    assert model.covariances_.shape == (9, 2)
+    assert same(model, VCGMM(9, covariance_type="diag", n_shared=1, random_state=model.random_state).fit(rows))
+    result = runner.invoke(app, [*FIT, "--mixing", "some", "--force"])
+    assert result.exit_code == 2
+    assert "choose from equal, learned" in result.output
 
 
 @pytest.mark.parametrize(

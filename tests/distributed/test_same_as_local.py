@@ -123,3 +123,19 @@ def test_partitions_and_workers_change_no_more_than_rounding(client: Client, X: 
     ]
     for other in models[1:]:
         assert np.abs(other.means_ - models[0].means_).max() < 1e-9
+
+
+def test_own_variances_gathered_are_those_of_the_local_fit(client: Client, X: np.ndarray) -> None:
+    settings = {"n_components": 25, "random_state": 1, "covariance_type": "diag"}
+    local = VCGMM(**settings).fit(X)
+    model = DaskVCGMM(em="gathered", client=client, **settings).fit(da.from_array(X, chunks=(2500, 5)))
+    check_same(model, local, rtol=1e-6)
+    np.testing.assert_allclose(model.covariances_, local.covariances_, rtol=1e-6)
+    lazy = da.from_array(X, chunks=(2500, 5))
+    np.testing.assert_allclose(model.score_samples(lazy).compute(), local.score_samples(X), rtol=1e-6)
+
+
+def test_own_variances_are_refused_where_em_is_distributed(client: Client, X: np.ndarray) -> None:
+    model = DaskVCGMM(5, em="distributed", covariance_type="diag", client=client)
+    with pytest.raises(ValueError, match="covariance_type='diag' with mixing='learned' is not offered yet"):
+        model.fit(da.from_array(X, chunks=(2500, 5)))

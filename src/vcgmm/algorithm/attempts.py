@@ -16,6 +16,10 @@ from .blocked import BlockedSearch
 from .em import Fit, variational_em
 from .estep import Search, State
 from .local_points import LocalPoints
+from .models.em import joint_em, shared_start
+from .models.search import JointSearch
+from .models.start import model_of
+from .mstep import initial_variance
 from .nearest import k_nearest
 from .pointwise import PointwiseSearch
 from .random import generator
@@ -144,7 +148,7 @@ class Attempts:
                 total_weight=float(problem.coreset.weights.sum()),
                 n_warmup=settings.n_warmup,
                 tol=settings.tol,
-                max_iter=settings.max_iter,
+                max_iter=settings.max_iter if settings.is_shared else min(settings.n_shared, settings.max_iter),
                 relaxation=settings.relaxation,
                 variance_floor=problem.variance_floor,
                 log_scale=problem.frame.log_scale,
@@ -155,9 +159,39 @@ class Attempts:
                 fit=now.fit,
                 keep=keep,
             )
+            if isinstance(search, JointSearch):
+                fit = self._improve_joints(fit, now.variance, search)
             self.progress.finish()
         self.costs.n_evaluations["em"] += fit.n_evaluations
         return fit
+
+    def _improve_joints(self, fit: Fit, variance: float | None, search: JointSearch) -> Fit:
+        """EM with weights and variances of the clusters' own, from where EM without them has come to."""
+        problem, settings = self.problem, self.problem.settings
+        model = model_of(settings, problem.variance_floor, search)
+        total_weight = float(problem.coreset.weights.sum())
+        if fit.bounds:
+            variance = fit.variance
+        elif variance is None:
+            n_features = fit.means.shape[1]
+            variance = initial_variance(search.start_error, total_weight, n_features, problem.variance_floor)
+        fit.mixture = shared_start(fit.means, variance, model)
+        fit.variance = variance
+        return joint_em(
+            search,
+            fit.mixture,
+            model,
+            fit,
+            total_weight=total_weight,
+            tol=settings.tol,
+            max_iter=settings.max_iter,
+            relaxation=settings.relaxation,
+            log_scale=problem.frame.log_scale,
+            weight_unit=problem.weight_unit,
+            callbacks=self.callbacks,
+            progress=self.progress,
+            begun=self.begun,
+        )
 
     @contextmanager
     def _timed(self, step: str) -> Iterator[None]:
@@ -234,7 +268,8 @@ def _blocked(
     points: LocalPoints, problem: Problem, attempt: int, labels: np.ndarray, error: float, workers: Workers
 ) -> BlockedSearch:
     settings = problem.settings
-    return BlockedSearch(
+    kind = BlockedSearch if settings.is_shared else JointSearch
+    return kind(
         points.array,
         problem.coreset.weights,
         labels,

@@ -139,14 +139,29 @@ class Neighbourhoods:
         nearest = np.empty_like(self.nearest)
         counts = np.empty(n_groups, np.int64)
 
+        self._link_groups(start, order, near_groups, known, pool_size, means, nearest, counts)
+        self.nearest = nearest
+        return n_evaluations + int(counts.sum())
+
+    def _link_groups(
+        self,
+        start: np.ndarray,
+        order: np.ndarray,
+        near_groups: np.ndarray,
+        known: np.ndarray,
+        pool_size: int,
+        means: np.ndarray,
+        nearest: np.ndarray,
+        counts: np.ndarray,
+    ) -> None:
+        """Fill `neighbors` and `nearest` (C, L) for all groups, and count the distances computed."""
+
         def link(_thread: int, first: int, last: int) -> None:
             link_groups(
                 first, last, start, order, near_groups, known, pool_size, means, self.neighbors, nearest, counts
             )
 
-        self.workers.run(link, n_groups)
-        self.nearest = nearest
-        return n_evaluations + int(counts.sum())
+        self.workers.run(link, len(counts))
 
     def _join(self, rng: np.random.Generator) -> None:
         n_clusters = len(self.neighbors)

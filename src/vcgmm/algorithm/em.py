@@ -12,6 +12,7 @@ import numpy as np
 from ..progress import Callback, Iteration, Progress
 from .bound import lower_bound
 from .estep import Steps
+from .models.mixture import Mixture
 from .mstep import initial_variance, m_step, next_step
 
 
@@ -36,6 +37,8 @@ class Fit:
         Length of the last M-step, as a multiple of the way to the weighted means.
     moves : (C, D) float64 or None
         That way.
+    mixture : Mixture or None
+        All parameters, where clusters have weights or variances of their own; `variance` is then their mean.
     """
 
     means: np.ndarray
@@ -47,6 +50,7 @@ class Fit:
     n_evaluations: int = 0
     step: float = 1.0
     moves: np.ndarray | None = None
+    mixture: Mixture | None = None
 
 
 #: Told after every iteration where EM is, and the means and variance that the next E-step will use.

@@ -16,6 +16,7 @@ from .attempts import CORESET, Attempts
 from .coreset import Coreset, all_rows, count_distinct, lightweight_coreset
 from .frame import Frame, Moments, moments
 from .local_points import LocalPoints
+from .models.mixture import Mixture
 from .random import generator
 from .refine import refine
 from .settings import Settings
@@ -43,6 +44,8 @@ class Result:
         Seconds and distances of "coreset", "seeding" and "em", and of "refine" where it was asked for.
     refine_bounds : list of float
         F of all rows in every pass of refinement.
+    mixture : Mixture or None
+        All parameters, where clusters have weights or variances of their own; `variance` is then their mean.
     """
 
     means: np.ndarray
@@ -57,6 +60,7 @@ class Result:
     timings: dict[str, float]
     n_evaluations: dict[str, int]
     refine_bounds: list[float] = field(default_factory=list)
+    mixture: Mixture | None = None
 
 
 def run(
@@ -162,7 +166,13 @@ def in_data_coordinates(attempt: Attempt, problem: Problem, costs: Costs) -> Res
         frame=frame,
         timings=costs.seconds,
         n_evaluations=costs.n_evaluations,
+        mixture=None if fit.mixture is None else leave(fit.mixture, frame),
     )
+
+
+def leave(mixture: Mixture, frame: Frame) -> Mixture:
+    """A mixture in data coordinates."""
+    return Mixture(frame.leave(mixture.means), mixture.variances / frame.scale**2, mixture.weights)
 
 
 def in_units(weights: np.ndarray) -> tuple[np.ndarray, float]:

@@ -31,3 +31,12 @@ class Settings:
     initial_variance: float | None
     seed: int
     dtype: np.dtype[Any]
+    covariance_type: str = "isotropic"
+    mixing: str = "equal"
+    n_shared: int = 0
+    reassign: bool = False
+
+    @property
+    def is_shared(self) -> bool:
+        """The paper's model: one variance and equal weights."""
+        return self.covariance_type == "isotropic" and self.mixing == "equal"

@@ -35,7 +35,8 @@ from vcgmm.cli.outputs import check_output
 from vcgmm.cli.results import file_size, tell
 from vcgmm.cli.resuming import check_alone, check_checkpoint, remove, was_given
 from vcgmm.data import Source
-from vcgmm.estimator import COVARIANCES, INITS, SEARCHES
+from vcgmm.estimator import INITS, SEARCHES
+from vcgmm.mixture_parameters import COVARIANCES, MIXINGS
 from vcgmm.persistence import read_header
 
 EXAMPLE = (
@@ -84,6 +85,11 @@ def _parse_init(text: str) -> str | np.ndarray:
     return np.asarray(vcgmm.open(text))
 
 
+def _check_mixing(text: str | None) -> str | None:
+    """One of the two, or nothing."""
+    return None if text is None else one_of(MIXINGS)(text)
+
+
 @guarded
 def run(
     context: typer.Context,
@@ -121,13 +127,39 @@ def run(
         typer.Option(
             callback=one_of(COVARIANCES),
             autocompletion=completing(COVARIANCES),
-            help="isotropic: one variance for all clusters.",
+            help="Variances: isotropic, one for all clusters; spherical, one for each; diag, one for each cluster "
+            "and feature; tied_diag, one for each feature.",
             rich_help_panel=MODEL,
         ),
     ] = DEFAULTS["covariance_type"],
+    mixing: Annotated[
+        str | None,
+        typer.Option(
+            callback=_check_mixing,
+            autocompletion=completing(MIXINGS),
+            help="Weights of the clusters: equal or learned. Default: equal for isotropic, else learned.",
+            show_default=False,
+            rich_help_panel=MODEL,
+        ),
+    ] = DEFAULTS["mixing"],
+    n_shared: Annotated[
+        int,
+        typer.Option(min=0, help="Iterations before clusters get variances of their own.", rich_help_panel=MODEL),
+    ] = DEFAULTS["n_shared"],
+    reassign: Annotated[
+        bool,
+        typer.Option(
+            "--reassign", help="Give a cluster that collapsed one new start elsewhere.", rich_help_panel=MODEL
+        ),
+    ] = DEFAULTS["reassign"],
     reg_covar: Annotated[
-        float,
-        typer.Option(min=0.0, help="Smallest variance, relative to the data's.", rich_help_panel=MODEL),
+        float | None,
+        typer.Option(
+            min=0.0,
+            help="Smallest variance, relative to the data's. Default: 1e-14 for isotropic, else 1e-6.",
+            show_default=False,
+            rich_help_panel=MODEL,
+        ),
     ] = DEFAULTS["reg_covar"],
     dtype: Annotated[
         str,
@@ -285,6 +317,9 @@ def run(
         n_components=n_components,
         coreset_size=size,
         covariance_type=covariance_type,
+        mixing=mixing,
+        n_shared=n_shared,
+        reassign=reassign,
         truncation=truncation,
         n_neighbors=n_neighbors,
         n_explore=n_explore,

@@ -13,6 +13,7 @@ from sklearn.base import clone
 from ..coreset import coreset_of
 from ..data import Rows
 from ..estimator import VCGMM
+from ..mixture_parameters import check_kind
 from ..parallel import Workers
 from ..progress import Callback, History, check_callbacks, make_progress
 from ..validation import check_choice, check_flag, check_integer, check_threads, check_verbosity
@@ -160,6 +161,12 @@ class DaskVCGMM(DaskPredictions):
             raise ValueError(
                 "search='pointwise' is not offered with em='distributed': its neighbours depend on the points of "
                 "all workers. Use search='blocked', or em='gathered'."
+            )
+        kind = check_kind(self)
+        if distributed and not kind.is_shared:
+            raise ValueError(
+                f"covariance_type={kind.covariance_type!r} with mixing={kind.mixing!r} is not offered yet with "
+                f"em='distributed': use em='gathered', or covariance_type='isotropic' with mixing='equal'."
             )
         if distributed and self.checkpoint is not None:
             raise ValueError(

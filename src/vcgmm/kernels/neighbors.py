@@ -121,6 +121,70 @@ def sort_roughly(first: int, taken: np.ndarray, bits: np.ndarray, sizes: np.ndar
 
 
 @kernel
+def choose_nearest(
+    cluster: int,
+    itself: int,
+    size: int,
+    pool: np.ndarray,
+    values: np.ndarray,
+    value_bits: np.ndarray,
+    taken: np.ndarray,
+    scratch: np.ndarray,
+    sizes: np.ndarray,
+    neighbors: np.ndarray,
+    nearest: np.ndarray,
+) -> None:
+    """Write a cluster's lists: the L nearest of its pool, itself first, the G nearest next and in order.
+
+    Parameters
+    ----------
+    cluster : int, IN
+    itself : int, IN, its place in the pool
+    size : int, IN, clusters in the pool
+    pool : (>= size,) int32, IN
+    values : (>= size,) float32, IN/OUT, how far each is, never negative; that of the cluster itself becomes 0
+    value_bits : int32, the same memory
+    taken, scratch : (L,) int64, scratch
+    sizes : (CLASSES + 1,) int64, scratch
+    neighbors : (C, G) int32, OUT
+    nearest : (C, L) int32, OUT
+    """
+    n_neighbors, n_nearest = neighbors.shape[1], nearest.shape[1]
+    values[itself] = 0
+    threshold = threshold_of(value_bits, size, n_nearest)
+    # Those below the threshold, then ties with it as long as there is room; itself leads.
+    nearest[cluster, 0] = cluster
+    taken[0] = itself
+    place = 1
+    for i in range(size):
+        if value_bits[i] < threshold and i != itself:
+            taken[place] = i
+            place += 1
+    i = 0
+    while place < n_nearest:
+        if value_bits[i] == threshold and i != itself:
+            taken[place] = i
+            place += 1
+        i += 1
+    for k in range(1, n_nearest):  # the nearest few come to the front, in order
+        i = taken[k]
+        slot = k
+        if k >= n_neighbors and values[i] < values[taken[n_neighbors - 1]]:
+            taken[k] = taken[n_neighbors - 1]
+            slot = n_neighbors - 1
+        if slot < n_neighbors:
+            while slot > 1 and values[taken[slot - 1]] > values[i]:
+                taken[slot] = taken[slot - 1]
+                slot -= 1
+            taken[slot] = i
+    sort_roughly(n_neighbors, taken, value_bits, sizes, scratch)
+    for k in range(1, n_nearest):
+        nearest[cluster, k] = pool[taken[k]]
+    for k in range(n_neighbors):
+        neighbors[cluster, k] = pool[taken[k]]
+
+
+@kernel
 def link_groups(
     first: int,
     last: int,
@@ -149,7 +213,7 @@ def link_groups(
     counts : (n_groups,) int64, OUT, distances computed
     """
     n_features = means.shape[1]
-    n_neighbors, n_nearest = neighbors.shape[1], nearest.shape[1]
+    n_nearest = nearest.shape[1]
     seen = np.full(means.shape[0], -1, np.int32)
     pool = np.empty(pool_size, np.int32)
     widest = 0
@@ -176,41 +240,11 @@ def link_groups(
         distances = flat[: n * size].reshape(n, size)
         block_distances(members[:n], member_squares, centres[:size].T, centre_squares, distances)
         for j in range(n):
-            cluster = order[low + j]
             for i in range(size):
                 values[i] = distances[j, i]
-            values[j] = 0  # pool[j] is the cluster itself
-            threshold = threshold_of(value_bits, size, n_nearest)
-            # Those below the threshold, then ties with it as long as there is room; itself leads.
-            nearest[cluster, 0] = cluster
-            taken[0] = j
-            place = 1
-            for i in range(size):
-                if value_bits[i] < threshold and i != j:
-                    taken[place] = i
-                    place += 1
-            i = 0
-            while place < n_nearest:
-                if value_bits[i] == threshold and i != j:
-                    taken[place] = i
-                    place += 1
-                i += 1
-            for k in range(1, n_nearest):  # the nearest few come to the front, in order
-                i = taken[k]
-                slot = k
-                if k >= n_neighbors and values[i] < values[taken[n_neighbors - 1]]:
-                    taken[k] = taken[n_neighbors - 1]
-                    slot = n_neighbors - 1
-                if slot < n_neighbors:
-                    while slot > 1 and values[taken[slot - 1]] > values[i]:
-                        taken[slot] = taken[slot - 1]
-                        slot -= 1
-                    taken[slot] = i
-            sort_roughly(n_neighbors, taken, value_bits, sizes, scratch)
-            for k in range(1, n_nearest):
-                nearest[cluster, k] = pool[taken[k]]
-            for k in range(n_neighbors):
-                neighbors[cluster, k] = pool[taken[k]]
+            choose_nearest(
+                order[low + j], j, size, pool, values, value_bits, taken, scratch, sizes, neighbors, nearest
+            )
 
 
 @kernel

@@ -27,7 +27,7 @@ from .snapshot import ARRAYS, OPTIONAL, SEARCHES, decode_snapshot, encode_snapsh
 from .snapshot_checks import check_snapshot
 
 #: Raised with every change of what a snapshot holds or means.
-STATE_VERSION = 2
+STATE_VERSION = 3
 
 #: What goes on with other versions of these may end with other last bits.
 VERSIONS = {"vcgmm": __version__, "numpy": np.__version__, "numba": numba.__version__}

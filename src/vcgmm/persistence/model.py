@@ -13,6 +13,7 @@ import numpy as np
 import sklearn
 
 from .._version import __version__
+from ..algorithm.models.families import FAMILIES
 from ..progress.history import COLUMNS
 from .container import read, write
 from .coreset import ARRAYS as CORESET_ARRAYS
@@ -26,7 +27,7 @@ from .stream import decode_stream, encode_stream
 ARRAYS = {
     "means_": Array("float64", ("components", "features")),
     "weights_": Array("float64", ("components",)),
-    "covariances_": Array("float64", ("components",)),
+    "covariances_": Array("float64", None),  # by the kind of mixture: `_check_values`
     "counts_": Array("float64", ("components",)),
     "neighbors_": Array("int32", ("components", "neighbors")),
     "lower_bounds_": Array("float64", ("iterations",)),
@@ -157,8 +158,8 @@ def load_model(make: Any, make_coreset: Callable[..., Any], path: str | os.PathL
             attributes["_stream"] = decode_stream(header["stream"], len(tensors["coreset.points"]))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise ValueError(f"{path} is not what vcgmm wrote ({error!r}). Get a new copy of it.") from None
-    _check_values(path, attributes)
     check_known(path, parameters, make().get_params(deep=False))
+    _check_values(path, attributes, header["training"])
     model = make(**parameters)
     model.__dict__.update(attributes, _frame=frame, _training=header["training"])
     return model
@@ -180,16 +181,28 @@ def _attributes(values: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) ->
     return attributes
 
 
-def _check_values(path: object, attributes: Mapping[str, Any]) -> None:
+def _check_values(path: object, attributes: Mapping[str, Any], training: Mapping[str, Any]) -> None:
     """Refuse numbers that no fit ends with and that would make nonsense, or worse, of predictions."""
     means, neighbors = attributes["means_"], attributes["neighbors_"]
     named = len(attributes.get("feature_names_in_", means.T)) == means.shape[1]
+    covariances, weights = attributes["covariances_"], attributes["weights_"]
+    kind, mixing = training.get("covariance_type", "isotropic"), training.get("mixing", "equal")
+    if kind not in tuple(FAMILIES) or mixing not in ("equal", "learned"):
+        raise ValueError(
+            f"{path} holds a mixture of covariance_type={kind!r} and mixing={mixing!r}, which this vcgmm does not "
+            f"know: a newer one may read it."
+        )
+    family = FAMILIES[kind]
+    shape = family.covariances(np.empty((len(means), family.n_squares(means.shape[1])))).shape
     checks = {
         "means_ is empty or not finite": means.size and np.isfinite(means).all(),
         "n_features_in_ is not the width of means_": attributes["n_features_in_"] == means.shape[1] and named,
         "variance_ is not positive": 0.0 < attributes["variance_"] < math.inf,
         "neighbors_ names clusters that are not there": ((neighbors >= 0) & (neighbors < len(means))).all(),
         "n_iter_ is not the number of lower_bounds_": attributes["n_iter_"] == len(attributes["lower_bounds_"]),
+        f"covariances_ is not of shape {shape}": covariances.shape == shape,
+        "covariances_ is not positive": ((covariances > 0.0) & np.isfinite(covariances)).all(),
+        "weights_ is negative or does not add up to 1": (weights >= 0.0).all() and abs(weights.sum() - 1) < 1e-6,
     }
     for wrong, good in checks.items():
         if not good:

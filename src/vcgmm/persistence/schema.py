@@ -16,12 +16,12 @@ class Array:
     ----------
     dtype : str or None
         NumPy's name; None for any real number.
-    shape : tuple of str
-        Names of its dimensions: those of one name have one length in all arrays of a file.
+    shape : tuple of str or None
+        Names of its dimensions: those of one name have one length in all arrays of a file.  None: not said here.
     """
 
     dtype: str | None
-    shape: tuple[str, ...]
+    shape: tuple[str, ...] | None
 
 
 def check_arrays(
@@ -55,6 +55,8 @@ def check_arrays(
             raise ValueError(
                 f"{path} holds {name} as {tensor.dtype}, but it should be {expected.dtype or 'real'}."
             )
+        if expected.shape is None:
+            continue
         if tensor.ndim != len(expected.shape):
             raise ValueError(
                 f"{path} holds {name} of shape {tensor.shape}, but it should be ({', '.join(expected.shape)})."

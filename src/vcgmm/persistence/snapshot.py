@@ -141,7 +141,7 @@ def _decode_settings(values: Mapping[str, Any], tensors: Mapping[str, np.ndarray
             settings[name] = np.dtype(value)
         elif name == "init" and isinstance(value, dict):
             settings[name] = tensors["settings.init"]
-        elif isinstance(value, bool) or not isinstance(value, kind):
+        elif isinstance(value, bool) is not (kind is bool) or not isinstance(value, kind):
             raise TypeError(f"{name}={value!r} is no {kind}")
         else:
             settings[name] = value

@@ -1,0 +1,1 @@
+"""Mixtures whose clusters have weights, and variances of their own, beside the paper's model."""

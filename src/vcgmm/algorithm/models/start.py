@@ -1,0 +1,47 @@
+"""What a fit's settings say of its model."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..random import generator
+from ..settings import Settings
+from .em import Model
+from .families import FAMILIES
+from .search import JointSearch
+
+#: What the random numbers of this file are for, beside those of `attempts`.
+SOWING = 16
+
+#: Variances, in local coordinates, whose reciprocals and their multiples can be computed with.
+SMALLEST_VARIANCES = {"float32": 1e-30, "float64": 1e-150}
+
+#: A feature varies if its variance is more than this share of its mean square: less is rounding.
+ROUNDING = 1e-12
+
+
+def model_of(settings: Settings, variance_floor: float, search: JointSearch) -> Model:
+    """The model of a fit.
+
+    Parameters
+    ----------
+    settings : Settings
+    variance_floor : float
+        `reg_covar` times the data's variance per feature.
+    search : JointSearch
+    """
+    family = FAMILIES[settings.covariance_type]
+    floor = np.array([variance_floor])
+    if family.by_feature:
+        floor = feature_floor(search, settings.reg_covar, variance_floor)
+    smallest = SMALLEST_VARIANCES[search.points.dtype.name]
+    seed = int(generator(settings.seed, SOWING).integers(1 << 62))
+    return Model(family, settings.mixing == "learned", np.maximum(floor, smallest), settings.reassign, seed)
+
+
+def feature_floor(search: JointSearch, reg_covar: float, for_constants: float) -> np.ndarray:
+    """Smallest variance of every feature, (D,), relative to its own; `for_constants` where it has none."""
+    sums, squares = search.feature_sums()
+    means, mean_squares = sums / search.total_weight, squares / search.total_weight
+    variances = mean_squares - means**2
+    return np.where(variances > ROUNDING * mean_squares, reg_covar * variances, for_constants)

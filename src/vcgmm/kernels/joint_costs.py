@@ -1,0 +1,120 @@
+"""Costs -log p(c, y) of clusters with variances and weights of their own, one by one and for products.
+
+With p_c = 1 / (2 v_c), one number for all features of a cluster (V = 1) or one for each (V = D), and
+q_c = 1/2 sum_d log v_cd - log pi_c, both up to a constant that makes the smallest q_c zero,
+
+    cost_c(y) = sum_d p_cd (y_d - mu_cd)^2 + q_c >= 0
+
+is linear in the statistics t(y) = (y, y^2), with the squares added up for V = 1: the product of the rows that
+`natural_panels` makes with those of `statistics_rows` gives the costs of all candidates at once.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .jit import kernel
+
+
+@kernel
+def statistics_rows(
+    source: np.ndarray,
+    rows: np.ndarray,
+    first: int,
+    last: int,
+    origin: np.ndarray,
+    n_squares: int,
+    out: np.ndarray,
+) -> None:
+    """t(y) of rows in coordinates local to an origin: out[j] = (y - origin, (y - origin)^2).
+
+    Parameters
+    ----------
+    source : (n, D) float, IN
+    rows : (m,) int, IN
+    first, last : int, IN, the range of `rows` to take
+    origin : (D,) float, IN
+    n_squares : int, IN, V: D for every square, 1 for their sum
+    out : (>= last - first, >= D + V) float, OUT
+    """
+    n_features = origin.shape[0]
+    for j in range(last - first):
+        row = rows[first + j]
+        total = out.dtype.type(0)
+        for d in range(n_features):
+            value = source[row, d] - origin[d]
+            out[j, d] = value
+            total += value * value
+        if n_squares == n_features:
+            for d in range(n_features):
+                out[j, n_features + d] = out[j, d] * out[j, d]
+        else:
+            out[j, n_features] = total
+
+
+@kernel
+def natural_panels(
+    means: np.ndarray,
+    precisions: np.ndarray,
+    offsets: np.ndarray,
+    clusters: np.ndarray,
+    origin: np.ndarray,
+    panels: np.ndarray,
+    constants: np.ndarray,
+    squares: np.ndarray,
+) -> None:
+    """Clusters as linear functions of t(y - origin), cut into panels: cost = constant - 2 panel . t.
+
+    Parameters
+    ----------
+    means : (C, D) float, IN
+    precisions : (C, V) float, IN, p
+    offsets : (C,) float, IN, q
+    clusters : (m,) int, IN
+    origin : (D,) float, IN
+    panels : (P, >= m, K) float, OUT: panels[f // K, i, f % K] is the coefficient of statistic f; what is none is
+        left as it is
+    constants : (>= m,) float, OUT
+    squares : (>= m,) float, OUT, sum_d p_cd (mu_cd - origin_d)^2, by which a cost from a product may lose digits
+    """
+    n_features, n_squares = means.shape[1], precisions.shape[1]
+    width = panels.shape[2]
+    half = panels.dtype.type(-0.5)
+    for i in range(clusters.shape[0]):
+        c = clusters[i]
+        total = constants.dtype.type(0)
+        panel, place = 0, 0
+        for d in range(n_features):
+            precision = precisions[c, d] if n_squares == n_features else precisions[c, 0]
+            difference = means[c, d] - origin[d]
+            value = precision * difference
+            panels[panel, i, place] = value
+            total += value * difference
+            place += 1
+            if place == width:
+                panel, place = panel + 1, 0
+        for v in range(n_squares):
+            panels[panel, i, place] = half * precisions[c, v]
+            place += 1
+            if place == width:
+                panel, place = panel + 1, 0
+        squares[i] = total
+        constants[i] = total + offsets[c]
+
+
+@kernel
+def joint_cost(
+    points: np.ndarray, point: int, means: np.ndarray, precisions: np.ndarray, offsets: np.ndarray, cluster: int
+) -> float:
+    """Cost of one cluster for one point, directly."""
+    total = points.dtype.type(0)
+    if precisions.shape[1] == means.shape[1]:
+        for d in range(means.shape[1]):
+            difference = points[point, d] - means[cluster, d]
+            total += precisions[cluster, d] * (difference * difference)
+    else:
+        for d in range(means.shape[1]):
+            difference = points[point, d] - means[cluster, d]
+            total += difference * difference
+        total *= precisions[cluster, 0]
+    return total + offsets[cluster]
