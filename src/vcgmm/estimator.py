@@ -1,33 +1,22 @@
-"""VCGMM, the scikit-learn face: validate, run, predict."""
+"""VCGMM, the scikit-learn face: validate, run, keep."""
 
 from __future__ import annotations
 
-import math
-import numbers
 import os
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Self, overload
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from scipy import sparse
-from sklearn.base import BaseEstimator, DensityMixin
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
+from sklearn.exceptions import ConvergenceWarning
 
 from .algorithm.online import Model
 from .algorithm.pipeline import Result, resume, run
-from .algorithm.settings import Settings
 from .coreset import Coreset, coreset_of, unpack
 from .data import ArrayRows, Rows
-from .data.appending import appending
-from .evaluation import FEW_COMPONENTS, Evaluator, gathered
 from .interop import faiss_index, gaussian_mixture
-from .joint_evaluation import JointEvaluator
-from .mixture_parameters import SHARED, attributes_of, check_kind, is_shared, mixture_of, n_parameters
+from .mixture_parameters import SHARED, attributes_of, check_kind
 from .parallel import Workers
+from .parameters import settings_of
 from .persistence import (
     Checkpoint,
     Checkpointing,
@@ -38,41 +27,23 @@ from .persistence import (
     save_model,
     training_facts,
 )
+from .prediction import FittedMixture
 from .progress import History, Progress, check_callbacks, make_progress
 from .streaming import absorb_rows
 from .validation import (
-    check_centers,
-    check_choice,
-    check_coreset_size,
     check_flag,
-    check_float_type,
-    check_integer,
     check_number,
-    check_relaxation,
     check_rows,
     check_threads,
     check_verbosity,
     check_weights_of,
-    draw_seed,
 )
 
 if TYPE_CHECKING:
     from sklearn.mixture import GaussianMixture
 
-INITS = ("two_level", "afkmc2", "k-means++", "random")
-SEARCHES = ("blocked", "pointwise")
-PREDICTIONS = ("exact", "approximate")
 
-#: coreset_size="auto": so many points for each component, which costs 1 to 3 % in error against all points, and
-#: not fewer than so many in all (docs/benchmarks.md).
-AUTO_POINTS_PER_COMPONENT = 256
-AUTO_POINTS = 65_536
-
-#: Data up to so many times as large are taken whole: a coreset would save less time than it costs in error.
-AUTO_ALL = 4
-
-
-class VCGMM(DensityMixin, BaseEstimator):
+class VCGMM(FittedMixture):
     """Gaussian mixture with very many components, fitted by variational EM on a coreset.
 
     The model is a mixture of `n_components` Gaussians: isotropic ones with equal weights and one shared variance,
@@ -365,7 +336,7 @@ class VCGMM(DensityMixin, BaseEstimator):
         X, sample_weight = unpack(X, sample_weight)
         rows = check_rows(self, X, reset=True)
         weights = check_weights_of(rows, sample_weight)
-        settings = self._settings(rows, drawn=given is not None)
+        settings = settings_of(self, rows, drawn=given is not None)
         self._check_enough(rows)
         check_verbosity(self.verbose)
         check_flag("warm_start", self.warm_start)
@@ -401,80 +372,6 @@ class VCGMM(DensityMixin, BaseEstimator):
                 f"n_samples={rows.n_samples} is fewer than n_components={self.n_components}: ask for fewer "
                 f"components, or give more data."
             )
-
-    def _settings(self, rows: Rows, *, drawn: bool = False, warm: bool = True) -> Settings:
-        """Check all parameters, and clip sizes that are larger than the problem: they mean "all".
-
-        Of rows that were drawn already, coreset_size="auto" takes all.  `warm_start` is heeded where `warm` is.
-        """
-        n_components = check_integer("n_components", self.n_components, 1)
-        kind = check_kind(self)
-        init: str | np.ndarray
-        initial_variance = None
-        if isinstance(self.init, str):
-            init = check_choice("init", self.init, INITS)
-        elif np.ndim(self.init) == 2:
-            init = check_centers("init", self.init, rows.n_features, n_components)
-        else:
-            raise ValueError(
-                f"init={self.init!r} is not valid: choose from {', '.join(map(repr, INITS))}, or give an array of "
-                f"shape ({n_components}, {rows.n_features})."
-            )
-        if warm and self.warm_start and hasattr(self, "means_"):
-            if self.means_.shape != (n_components, rows.n_features):
-                raise ValueError(
-                    f"warm_start=True cannot go on from means of shape {self.means_.shape} with n_components="
-                    f"{n_components} and {rows.n_features} features: set warm_start=False, or keep both."
-                )
-            init, initial_variance = self.means_, self.variance_
-        n_init = check_integer("n_init", self.n_init, 1) if isinstance(init, str) else 1
-        automatic = self._automatic_size()
-        if drawn or rows.n_samples <= AUTO_ALL * automatic:
-            automatic = rows.n_samples
-        truncation = min(check_integer("truncation", self.truncation, 1), n_components)
-        n_candidates = min(check_integer("n_candidates", self.n_candidates, 1), n_components)
-        n_neighbors = min(check_integer("n_neighbors", self.n_neighbors, 1), n_components)
-        search = check_choice("search", self.search, SEARCHES)
-        return Settings(
-            n_components=n_components,
-            coreset_size=check_coreset_size(self.coreset_size, rows.n_samples, automatic),
-            truncation=truncation,
-            n_neighbors=n_neighbors,
-            n_explore=min(check_integer("n_explore", self.n_explore, 0), n_components),
-            search=search,
-            n_candidates=max(n_candidates, truncation, n_neighbors),
-            init=init,
-            chain_length=check_integer("chain_length", self.chain_length, 1),
-            n_warmup=check_integer("n_warmup", self.n_warmup, 0),
-            tol=check_number("tol", self.tol, 0.0),
-            max_iter=check_integer("max_iter", self.max_iter, 1),
-            relaxation=check_relaxation(self.relaxation),
-            n_init=n_init,
-            refine=check_integer("refine", self.refine, 0),
-            reg_covar=kind.reg_covar,
-            initial_variance=initial_variance,
-            seed=draw_seed(self.random_state),
-            dtype=check_float_type(self.dtype, rows.dtype),
-            covariance_type=kind.covariance_type,
-            mixing=kind.mixing,
-            n_shared=kind.n_shared,
-            reassign=kind.reassign,
-        )
-
-    def _automatic_size(self) -> int:
-        """What coreset_size="auto" is, where there are more rows."""
-        return max(AUTO_POINTS, AUTO_POINTS_PER_COMPONENT * self.n_components)
-
-    def _stream_size(self) -> int | None:
-        """Points of each coreset that is kept of a stream; None: every row is."""
-        if isinstance(self.coreset_size, numbers.Real) and not isinstance(self.coreset_size, numbers.Integral):
-            raise ValueError(
-                f"coreset_size={self.coreset_size!r} is a share of all rows, and how many a stream will have is "
-                f"not known: for partial_fit give 'auto', a number of points, or None (all)."
-            )
-        size = check_coreset_size(self.coreset_size, 0, self._automatic_size())
-        # Reduced again and again, twice as many points tell as much as those that are drawn once from all rows.
-        return None if size is None else 2 * size
 
     def _take_step(self, model: Model) -> None:
         """Means and variance as they are after a block of a stream."""
@@ -526,235 +423,6 @@ class VCGMM(DensityMixin, BaseEstimator):
                 ConvergenceWarning,
                 stacklevel=stacklevel,
             )
-
-    def _check_fitted(self) -> None:
-        """Refuse to be used before there is a model."""
-        if not hasattr(self, "means_") and hasattr(self, "_stream"):
-            raise NotFittedError(
-                f"This VCGMM has seen {self.coreset_.n_samples} rows, and fewer than n_components="
-                f"{self.n_components} different ones: give partial_fit more rows, or ask for fewer components."
-            )
-        check_is_fitted(self)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        """A stream of too few rows has attributes, but no model yet."""
-        return hasattr(self, "means_")
-
-    @property
-    def cluster_centers_(self) -> np.ndarray:
-        """Another name for `means_`, so that code written for KMeans works."""
-        return self.means_
-
-    @property
-    def precisions_(self) -> np.ndarray:
-        """Reciprocals of `covariances_`."""
-        precisions: np.ndarray = 1.0 / self.covariances_
-        return precisions
-
-    @property
-    def active_(self) -> np.ndarray:
-        """Clusters that hold any weight, (C,) bool."""
-        active: np.ndarray = self.counts_ > 0.0
-        return active
-
-    # ------------------------------------------------------------------------------------------------ using
-
-    @overload
-    def predict(self, X: Any, method: str = ...) -> np.ndarray: ...
-
-    @overload
-    def predict(self, X: Any, method: str = ..., *, output: str | os.PathLike[str]) -> None: ...
-
-    def predict(
-        self, X: Any, method: str = "exact", *, output: str | os.PathLike[str] | None = None
-    ) -> np.ndarray | None:
-        """The cluster with the largest posterior for every row.
-
-        With one variance and equal weights that is the nearest of all means, compared in the fit's `dtype`; for
-        other models joints are compared, in float64.
-
-        Parameters
-        ----------
-        X : array-like of shape (N, D), or source
-        method : {"exact", "approximate"}, default="exact"
-            "approximate": every row goes from a landmark to nearer and nearer means, along the neighbours of each,
-            at a cost that does not grow with `n_components`.  Most rows end at the nearest mean, the others near
-            it; which do may depend on the rows they come with.  The first call builds what it needs, later ones
-            use it again.  Up to 1,024 components are all compared, so that the result is exact.  Only for one
-            variance and equal weights: the way leads along distances.
-        output : path-like, optional
-            A file to write the labels to, part by part, instead of returning them: `.npy`, `.parquet`, `.csv` or
-            `.tsv`.  It is there as a whole or not at all; an existing one is replaced.
-
-        Returns
-        -------
-        (N,) int32, or None with `output`
-        """
-        rows = self._check_predict(X)
-        check_choice("method", method, PREDICTIONS)
-        if method == "approximate" and not is_shared(self):
-            raise ValueError(
-                "method='approximate' goes by distances, not by the joints of clusters with weights or variances "
-                "of their own: use method='exact'."
-            )
-        with self._evaluate("predict", rows) as evaluator:
-            if method == "exact" or len(self.means_) <= FEW_COMPONENTS:
-                pieces = evaluator.label_pieces(rows)
-            else:
-                pieces = evaluator.near_label_pieces(rows, evaluator.routing(self, self.neighbors_))
-            if output is None:
-                return gathered(pieces, np.empty(rows.n_samples, np.int32))
-            with appending(output, rows.n_samples, np.dtype(np.int32), "label") as append:
-                for labels in pieces:
-                    append(labels)
-        return None
-
-    def nearest(self, X: Any, k: int = 1) -> tuple[np.ndarray, np.ndarray]:
-        """The k nearest of all means for every row, compared in the fit's `dtype`.
-
-        Parameters
-        ----------
-        X : array-like of shape (N, D), or source
-        k : int, default=1
-            More than there are components means all of them.
-
-        Returns
-        -------
-        distances : (N, k) float64, Euclidean, ascending
-        ids : (N, k) int32
-        """
-        rows = self._check_predict(X)
-        k = min(check_integer("k", k, 1), len(self.means_))
-        with self._evaluate("nearest", rows) as evaluator:
-            ids, distances = evaluator.k_nearest(rows, k)
-        return np.sqrt(distances), ids
-
-    def predict_proba(self, X: Any) -> sparse.csr_array:
-        """Truncated posteriors s_c(n) (Eq. 3) over the `truncation` clusters with the largest.
-
-        Parameters
-        ----------
-        X : array-like of shape (N, D), or source
-
-        Returns
-        -------
-        (N, C) sparse CSR array with `truncation` entries a row, each row summing to 1
-        """
-        rows = self._check_predict(X)
-        k = min(check_integer("truncation", self.truncation, 1), len(self.means_))
-        with self._evaluate("predict", rows) as evaluator:
-            if isinstance(evaluator, JointEvaluator):
-                ids, differences = evaluator.largest(rows, k)
-            else:
-                ids, distances = evaluator.k_nearest(rows, k)
-                differences = (distances[:, :1] - distances) / (2 * self.variance_)
-        k = ids.shape[1]  # fewer where clusters have been dropped
-        shares = np.exp(differences)
-        shares /= shares.sum(axis=1, keepdims=True)
-        order = np.argsort(ids, axis=1)
-        ids = np.take_along_axis(ids, order, axis=1)
-        shares = np.take_along_axis(shares, order, axis=1)
-        starts = np.arange(0, rows.n_samples * k + 1, k)
-        return sparse.csr_array((shares.ravel(), ids.ravel(), starts), shape=(rows.n_samples, len(self.means_)))
-
-    @overload
-    def score_samples(self, X: Any) -> np.ndarray: ...
-
-    @overload
-    def score_samples(self, X: Any, *, output: str | os.PathLike[str]) -> None: ...
-
-    def score_samples(self, X: Any, *, output: str | os.PathLike[str] | None = None) -> np.ndarray | None:
-        """Exact log density of every row under the mixture (Eq. 1), over all components.
-
-        Parameters
-        ----------
-        X : array-like of shape (N, D), or source
-        output : path-like, optional
-            A file to write them to instead, as in `predict`.
-
-        Returns
-        -------
-        (N,) float64, or None with `output`
-        """
-        rows = self._check_predict(X)
-        with self._evaluate("score", rows) as evaluator:
-            pieces = (densities for _, densities in evaluator.log_density_parts(rows, self.variance_))
-            if output is None:
-                return gathered(pieces, np.empty(rows.n_samples))
-            with appending(output, rows.n_samples, np.dtype(np.float64), "log_density") as append:
-                for densities in pieces:
-                    append(densities)
-        return None
-
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:  # noqa: ARG002
-        """Mean log density of the rows, weighted where weights are given.
-
-        Parameters
-        ----------
-        X : array-like of shape (N, D), source or Coreset
-        y : ignored
-        sample_weight : array-like of shape (N,), optional
-
-        Returns
-        -------
-        float
-        """
-        X, sample_weight = unpack(X, sample_weight)
-        rows = self._check_predict(X)
-        weights = check_weights_of(rows, sample_weight)
-        with self._evaluate("score", rows) as evaluator:
-            return evaluator.mean_log_density(rows, self.variance_, weights)
-
-    def quantization_error(self, X: Any, sample_weight: Any = None) -> float:
-        """Weighted sum of squared distances to the nearest mean, in float64.
-
-        Parameters
-        ----------
-        X : array-like of shape (N, D), source or Coreset
-        sample_weight : array-like of shape (N,), optional
-
-        Returns
-        -------
-        float
-        """
-        X, sample_weight = unpack(X, sample_weight)
-        rows = self._check_predict(X)
-        weights = check_weights_of(rows, sample_weight)
-        with self._evaluate("error", rows) as evaluator:
-            return evaluator.error(rows, weights)
-
-    def sample(self, n_samples: int = 1) -> tuple[np.ndarray, np.ndarray]:
-        """Draw points from the mixture.
-
-        Parameters
-        ----------
-        n_samples : int, default=1
-
-        Returns
-        -------
-        X : (n_samples, D) float64
-        labels : (n_samples,) int32, the component of each
-        """
-        self._check_fitted()
-        n_samples = check_integer("n_samples", n_samples, 1)
-        rng = check_random_state(self.random_state)
-        mixture = mixture_of(self)
-        if is_shared(self):
-            labels = rng.randint(len(self.means_), size=n_samples).astype(np.int32)
-        else:
-            labels = rng.choice(len(self.means_), size=n_samples, p=mixture.weights).astype(np.int32)
-        noise = rng.standard_normal((n_samples, self.means_.shape[1]))
-        return self.means_[labels] + np.sqrt(mixture.variances[labels]) * noise, labels
-
-    def bic(self, X: Any) -> float:
-        """Bayesian information criterion on X; lower is better."""
-        densities = self.score_samples(X)
-        return float(self._n_parameters() * math.log(len(densities)) - 2 * densities.sum())
-
-    def aic(self, X: Any) -> float:
-        """Akaike information criterion on X; lower is better."""
-        densities = self.score_samples(X)
-        return float(2 * self._n_parameters() - 2 * densities.sum())
 
     # ------------------------------------------------------------------------------------------------ keeping
 
@@ -925,24 +593,3 @@ class VCGMM(DensityMixin, BaseEstimator):
         """
         self._check_fitted()
         return faiss_index(self.means_, kind)
-
-    def _n_parameters(self) -> int:
-        """Free parameters: the means, the variances, and mixing proportions unless they are fixed."""
-        return n_parameters(self)
-
-    def _check_predict(self, X: Any) -> Rows:
-        self._check_fitted()
-        return check_rows(self, X, reset=False)
-
-    @contextmanager
-    def _evaluate(self, step: str, rows: Rows) -> Iterator[Evaluator]:
-        """The fitted means ready for exact searches, with threads and progress."""
-        with Workers(check_threads(self.n_threads)) as workers, make_progress(self.verbose) as progress:
-            progress.start(step, rows.n_samples)
-            yield self._evaluator(workers, progress)
-            progress.finish()
-
-    def _evaluator(self, workers: Workers, progress: Progress) -> Evaluator:
-        if is_shared(self):
-            return Evaluator(self.means_, self._frame, workers, progress.advance)
-        return JointEvaluator(mixture_of(self), self._frame, workers, progress.advance)

@@ -25,6 +25,7 @@ from .algorithm.stream import Stream, absorb, begin
 from .coreset import Coreset, unpack
 from .data import ArrayRows, Rows
 from .parallel import Workers
+from .parameters import settings_of, stream_size
 from .progress import Callback, History, Progress, check_callbacks, make_progress
 from .validation import (
     check_finite,
@@ -56,7 +57,7 @@ def absorb_rows(model: Any, X: Any, sample_weight: Any) -> Result | None:
     known = hasattr(model, "coreset_") or hasattr(model, "means_")
     rows = check_rows(model, X, reset=not known)
     weights = check_weights_of(rows, sample_weight)
-    settings = model._settings(rows, drawn=True, warm=False)
+    settings = settings_of(model, rows, drawn=True, warm=False)
     if not settings.is_shared:
         raise ValueError(
             f"partial_fit is not offered yet for covariance_type={settings.covariance_type!r} with mixing="
@@ -103,7 +104,7 @@ def _absorb_block(
     workers: Workers,
 ) -> Result | None:
     """Absorb one block that stands for `n_rows` rows."""
-    size = model._stream_size()
+    size = stream_size(model)
     stream = _stream_of(model, size, settings.seed)
     progress.start("stream", len(block[0]))
     kept = (model.coreset_.points, model.coreset_.weights) if stream.lengths else None

@@ -13,6 +13,7 @@ from vcgmm.algorithm import reference
 from vcgmm.algorithm.online import Model, add_block
 from vcgmm.data import ArrayRows
 from vcgmm.parallel import Workers
+from vcgmm.parameters import settings_of
 
 rng = np.random.default_rng(0)
 CENTRES = rng.normal(scale=6.0, size=(6, 3))
@@ -32,7 +33,7 @@ def add(
     model: VCGMM, present: Model, X: np.ndarray, weights: np.ndarray, most: float, workers: Workers
 ) -> Model | None:
     rows = ArrayRows(X)
-    settings = model._settings(rows)
+    settings = settings_of(model, rows)
     return add_block(present, model._frame, rows, weights, settings, most, workers, lambda _: None)
 
 

@@ -14,6 +14,7 @@ from vcgmm.algorithm import reference, routing, row_search
 from vcgmm.algorithm.row_search import RowSearch
 from vcgmm.data import ArrayRows
 from vcgmm.parallel import Workers
+from vcgmm.parameters import settings_of
 
 
 def blobs(n: int = 4000, n_features: int = 4, n_blobs: int = 60, seed: int = 0) -> np.ndarray:
@@ -214,7 +215,7 @@ def test_the_number_of_passes_is_checked(refine: Any) -> None:
 def search_over(X: np.ndarray, n_components: int, workers: Workers) -> tuple[RowSearch, VCGMM]:
     model = fit(X, n_components, coreset_size=None, truncation=n_components)
     absolute = np.abs(X - model._frame.origin).sum(axis=0) * model._frame.scale
-    settings = model._settings(ArrayRows(X))
+    settings = settings_of(model, ArrayRows(X))
     rows, frame = ArrayRows(X), model._frame
     search = RowSearch(rows, None, len(X), frame, settings, absolute, 1e-12, workers, lambda _: None)
     return search, model

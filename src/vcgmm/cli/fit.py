@@ -35,8 +35,8 @@ from vcgmm.cli.outputs import check_output
 from vcgmm.cli.results import file_size, tell
 from vcgmm.cli.resuming import check_alone, check_checkpoint, remove, was_given
 from vcgmm.data import Source
-from vcgmm.estimator import INITS, SEARCHES
 from vcgmm.mixture_parameters import COVARIANCES, MIXINGS
+from vcgmm.parameters import INITS, SEARCHES
 from vcgmm.persistence import read_header
 
 EXAMPLE = (

@@ -15,6 +15,7 @@ from ..data import Rows
 from ..estimator import VCGMM
 from ..mixture_parameters import check_kind
 from ..parallel import Workers
+from ..parameters import settings_of
 from ..progress import Callback, History, check_callbacks, make_progress
 from ..validation import check_choice, check_flag, check_integer, check_threads, check_verbosity
 from .fitting import make_collection, run
@@ -120,7 +121,7 @@ class DaskVCGMM(DaskPredictions):
         facts = None if weights is None else check_all(weights, self._compute)
         collection = make_collection(client, array, weights, facts)
         rows = cast("Rows", collection.partitions)  # as much of it as is asked for here
-        settings = self._settings(rows)
+        settings = settings_of(self, rows)
         self._check_enough(rows)
         check_verbosity(self.verbose)
         check_flag("warm_start", self.warm_start)

@@ -13,7 +13,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from ..estimator import PREDICTIONS, VCGMM
+from ..estimator import VCGMM
+from ..prediction import PREDICTIONS
 from ..validation import check_choice, check_integer
 from .partitions import check_collection, with_known_lengths
 from .weights import align_weights, check_all
