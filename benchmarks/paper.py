@@ -18,9 +18,12 @@ import time
 from itertools import groupby
 from pathlib import Path
 
+from paper_study.costs import measure_costs
+from paper_study.page import show
 from paper_study.plan import ALGORITHMS, PARTS, STUDIES, Entry, plan
 from paper_study.records import Records
 from paper_study.runs import load, measure, warm_up
+from paper_study.scale import Scale, measure_scale
 
 #: Parts that are no runs of the plan.
 OTHERS = ("costs", "table2")
@@ -73,8 +76,12 @@ def main() -> None:
     parser.add_argument("--parts", nargs="+", choices=(*PARTS, *OTHERS), default=[*PARTS, *OTHERS])
     parser.add_argument("--records", type=Path, default=Path("docs/benchmarks/paper.jsonl"))
     parser.add_argument("--pictures", type=Path, default=Path("docs/images"))
-    parser.add_argument("--tables", type=Path, default=Path("docs/benchmarks/paper-tables.md"))
-    parser.add_argument("--scratch", type=Path, default=Path("benchmarks/results"), help="partitions, a large file")
+    parser.add_argument("--page", type=Path, default=Path("docs/paper.md"), help="in which tables are renewed")
+    parser.add_argument(
+        "--scratch", type=Path, default=Path("benchmarks/results"), help="partitions, a large file"
+    )
+    parser.add_argument("--rows", type=int, default=1_000_000, help="of Table 2 in small, 3 kB each on disk")
+    parser.add_argument("--coreset", type=int, default=110_000, help="of Table 2 in small")
     parser.add_argument("--report", action="store_true", help="measure nothing")
     arguments = parser.parse_args()
     records = Records(arguments.records)
@@ -82,6 +89,11 @@ def main() -> None:
         parts = [part for part in PARTS if part in arguments.parts]
         entries = plan(arguments.sets, parts, arguments.algorithms, arguments.seeds)
         run(entries, records, arguments.scratch / "partitions")
+        if "costs" in arguments.parts:
+            measure_costs(records)
+        if "table2" in arguments.parts:
+            measure_scale(records, arguments.scratch, Scale(arguments.rows, arguments.coreset))
+    show(records, arguments.page, arguments.pictures)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,9 @@ def machine() -> str:
     model = platform.machine()
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
-        names = [line.partition(":")[2].strip() for line in cpuinfo.read_text().splitlines() if "model name" in line]
+        names = [
+            line.partition(":")[2].strip() for line in cpuinfo.read_text().splitlines() if "model name" in line
+        ]
         model = names[0] if names else model
     return f"{model}, {available_threads()} cores"
 

@@ -19,7 +19,7 @@ from vcgmm.evaluation import Evaluator
 from vcgmm.parallel import Workers
 from vcgmm.validation import draw_seed
 
-from .plan import Entry, baseline, STUDIES
+from .plan import STUDIES, Entry, baseline
 from .records import Records
 
 #: The most iterations of any algorithm; none needs so many.
@@ -89,7 +89,7 @@ def fit(entry: Entry, rows: np.ndarray, records: Records) -> Outcome:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = VCGMM(entry.n_clusters, **common, **chosen).fit(rows)
-    distances, n_points = dict(model.n_distance_evaluations_), model.coreset_.n_samples
+    distances, n_points = dict(model.n_distance_evaluations_), len(model.coreset_.points)
     if n_points == len(rows):  # no coreset: the paper counts no distances for it
         distances["coreset"] = 0
     return Outcome(model.means_, model.timings_, distances, model.n_iter_, n_points, model.lower_bound_)

@@ -78,7 +78,11 @@ class _ArraysOnly(pickle.Unpickler):
 
     def find_class(self, module: str, name: str) -> Any:
         if module.startswith("numpy") and name in ("_reconstruct", "ndarray", "dtype"):
-            module = module.replace("numpy.core", "numpy._core") if np.lib.NumpyVersion(np.__version__) >= "2.0.0" else module
+            module = (
+                module.replace("numpy.core", "numpy._core")
+                if np.lib.NumpyVersion(np.__version__) >= "2.0.0"
+                else module
+            )
             return super().find_class(module, name)
         if (module, name) == ("_codecs", "encode"):
             return super().find_class(module, name)

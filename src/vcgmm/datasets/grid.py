@@ -76,4 +76,3 @@ def make_grid(
     X *= np.float32(spread)
     X += centers[labels]
     return X, labels, centers
-

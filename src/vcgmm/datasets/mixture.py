@@ -103,7 +103,9 @@ class MixtureSource(AddressedSource):
         out = np.empty(last - first, np.int32)
         for block, low, high in self._blocks(first, last):
             begin = block * self._step
-            out[low - first : high - first] = self._labels_of(self._generator(1, block))[low - begin : high - begin]
+            out[low - first : high - first] = self._labels_of(self._generator(1, block))[
+                low - begin : high - begin
+            ]
         return out
 
     @contextmanager

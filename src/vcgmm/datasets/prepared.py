@@ -45,9 +45,13 @@ def load_prepared(name: str, folder: Folder = None, *, n_features: int | None = 
         )
     rows: np.ndarray = np.load(path)
     if rows.ndim != 2 or not len(rows) or rows.dtype.kind not in "fiu":
-        raise ValueError(f"{path} holds an array of shape {rows.shape} and type {rows.dtype}: save rows of numbers.")
+        raise ValueError(
+            f"{path} holds an array of shape {rows.shape} and type {rows.dtype}: save rows of numbers."
+        )
     if n_features is not None and rows.shape[1] != n_features:
-        raise ValueError(f"{path} has {rows.shape[1]} columns, but {name} has {n_features}: save the features alone.")
+        raise ValueError(
+            f"{path} has {rows.shape[1]} columns, but {name} has {n_features}: save the features alone."
+        )
     return rows
 
 

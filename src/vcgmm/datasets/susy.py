@@ -25,9 +25,7 @@ def load_susy(folder: Folder = None) -> np.ndarray:
     prepared = prepared_or_none("susy", folder, N_FEATURES)
     if prepared is not None:
         return prepared
-    path = find_file(
-        folder, ["SUSY.csv", "SUSY.csv.gz"], "SUSY", "https://archive.ics.uci.edu/dataset/279/susy"
-    )
+    path = find_file(folder, ["SUSY.csv", "SUSY.csv.gz"], "SUSY", "https://archive.ics.uci.edu/dataset/279/susy")
     X = read_table(path, 1 + N_FEATURES, ",", 1)  # the class comes first
     check_rows(path, len(X), N_SAMPLES)
     return X
