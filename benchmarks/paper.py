@@ -5,8 +5,8 @@
     python benchmarks/paper.py --seeds 5 --sets kdd-500 rna-500 --parts table1 figure1
     python benchmarks/paper.py --report                  # tables and figures from what was measured
 
-Every run is appended to a file of JSON lines when it has ended, with settings, versions and machine; whatever is in
-the file is not run again, so an interrupted study goes on where it was.  Tables and figures are made from that
+Every run is appended to a file of JSON lines when it has ended, with settings, versions and machine; whatever is
+in the file is not run again, so an interrupted study goes on where it was.  Tables and figures are made from that
 file alone.  Times of the paper's conditions are those of one thread in float64.
 """
 

@@ -28,8 +28,8 @@ ITERATIONS = 5
 CHAIN_LENGTH = 20
 REPEATS = 3
 
-#: Powers of N', C and D by the paper's table: coreset, seeding, update, memory.  Seeding is a sum, m C² D + N' D, and so
-#: is memory, C D + N' G² + C G + N (ours and theirs also hold the points, N' D): ranges.
+#: Powers of N', C and D by the paper's table: coreset, seeding, update, memory.  Seeding is a sum, m C² D + N' D,
+#: and so is memory, C D + N' G² + C G + N (beside the points, N' D, that all of them hold): ranges.
 EXPECTED = {
     ("vc-GMM", "size"): ("0", "0 to 1", "1", "0 to 1"),
     ("vc-GMM", "n_clusters"): ("0", "0 to 2", "0", "0 to 1"),

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -119,7 +120,7 @@ def measure_scale(records: Records, folder: Path, scale: Scale) -> None:
 def scale_table(records: Records) -> str:
     """Seeding and EM as clusters double, with the growth beside the paper's."""
     rows = []
-    paper = {(a[0], b[0]): b[3] / a[3] for a, b in zip(TABLE_2, TABLE_2[1:], strict=False)}
+    paper = {(a[0], b[0]): b[3] / a[3] for a, b in pairwise(TABLE_2)}
     for form in FORMS:
         lines = sorted((r for r in records.of("table2") if r["form"] == form), key=lambda r: r["n_clusters"])
         before = None

@@ -82,22 +82,11 @@ def test_a_cluster_without_points_stays_where_it_is(workers: Workers) -> None:
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_results_do_not_depend_on_the_number_of_threads(dtype: type) -> None:
     points = np.random.default_rng(0).normal(size=(2000, 5)).astype(dtype)
+    options: dict[str, Any] = {"tol": 1e-5, "max_iter": 50, "variance_floor": 1e-150, "log_scale": 0.0}
     found = []
     for n_threads in (1, 2, 3):
         with Workers(n_threads) as workers:
-            means = points[:30].astype(np.float64)
-            found.append(
-                lloyd(
-                    points,
-                    np.ones(2000),
-                    means,
-                    tol=1e-5,
-                    max_iter=50,
-                    variance_floor=1e-150,
-                    log_scale=0.0,
-                    workers=workers,
-                )  # fmt: skip
-            )
+            found.append(lloyd(points, np.ones(2000), points[:30].astype(np.float64), workers=workers, **options))
     for other in found[1:]:
         np.testing.assert_array_equal(other.means, found[0].means)
         assert other.bounds == found[0].bounds

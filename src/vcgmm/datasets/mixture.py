@@ -134,7 +134,8 @@ class MixtureSource(AddressedSource):
         """Labels of a whole block, the first numbers that its generator gives."""
         uniform = rng.random(self._step) * self._running[-1]
         found: np.ndarray = np.searchsorted(self._running, uniform, side="right")
-        return np.minimum(found, len(self._running) - 1).astype(np.int32)
+        labels: np.ndarray = np.minimum(found, len(self._running) - 1).astype(np.int32)
+        return labels
 
     def _blocks(self, first: int, last: int) -> Iterator[tuple[int, int, int]]:
         """Blocks that rows first..last-1 lie in, each with those of its rows."""

@@ -1,4 +1,4 @@
-"""Where benchmark sets lie: a folder with prepared `.npy` files, or with the files as their authors gave them out."""
+"""Where benchmark sets lie: a folder with prepared `.npy` files, or with the original ones."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ def find_file(folder: Folder, names: Sequence[str], title: str, where: str) -> P
         if (place / name).is_file():
             return place / name
     raise FileNotFoundError(
-        f"{place / names[0]} is missing: get {title} from {where} and put the file there, or set VCGMM_DATA to the "
-        f"folder that holds it."
+        f"{place / names[0]} is missing: get {title} from {where} and put the file there, or set VCGMM_DATA to "
+        f"the folder that holds it."
     )
 
 
@@ -78,5 +78,5 @@ def check_rows(path: Path, n_rows: int, expected: int) -> None:
     """Refuse a file that is cut off, or is another one."""
     if n_rows != expected:
         raise ValueError(
-            f"{path} has {n_rows:,} rows, but the set has {expected:,}: it is cut off or another file. Get it again."
+            f"{path} has {n_rows:,} rows, but the set has {expected:,}: it is cut off or another. Get it again."
         )
