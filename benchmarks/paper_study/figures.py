@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
-from matplotlib.ticker import FuncFormatter, NullFormatter
+from matplotlib.ticker import FuncFormatter, NullFormatter, NullLocator
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
@@ -45,6 +45,10 @@ LOOKS: dict[str, tuple[str, str, str]] = {
     "k-means++": ("#222222", "X", "k-means++"),
 }
 
+#: Percent up to which errors are drawn on a linear scale, and where ticks may be.
+LINEAR = 15.0
+TICKS = (-10, -5, 0, 5, 10, 15, 30, 60, 120, 240, 480)
+
 Value = Callable[[Summary], float | None]
 
 
@@ -66,15 +70,9 @@ def draw_curve(axes: Any, name: str, points: list[Summary], x: Value, y: Value, 
         return
     xs, ys, errors = (list(column) for column in zip(*known, strict=True))
     alone = len(xs) == 1
-    axes.plot(
-        xs,
-        ys,
-        "" if alone else "-",
-        color=colour,
-        marker=marker,
-        label=label,
-        markersize=9 if marker == "*" else None,
-    )
+    size = 9 if marker == "*" else None
+    line = "none" if alone else "-"
+    axes.plot(xs, ys, linestyle=line, color=colour, marker=marker, label=label, markersize=size)
     if not alone:
         low, high = ([a + sign * b for a, b in zip(ys, errors, strict=True)] for sign in (-1, 1))
         axes.fill_between(xs, low, high, color=colour, alpha=0.2, linewidth=0)
@@ -94,11 +92,15 @@ def size_ticks(axes: Any, study: Study) -> None:
     axes.xaxis.set_minor_formatter(NullFormatter())
 
 
-def limit(axes: Any, found: dict[str, list[Summary]]) -> None:
-    """Room for all but the seeds, which are far above the rest: they leave the picture at the top."""
-    etas = [s.eta for name, points in found.items() if name != "AFK-MC2" for s in points]
-    top = max(etas)
-    axes.set_ylim(min(*etas, 0.0) - 0.06 * top, 1.12 * top)
+def error_axis(axes: Any, found: dict[str, list[Summary]]) -> None:
+    """Linear where the algorithms are, logarithmic above: seeds alone are several times as far from k-means++."""
+    etas = [s.eta for points in found.values() for s in points]
+    axes.set_yscale("symlog", linthresh=LINEAR, linscale=2.0)
+    axes.set_ylim(min(*etas, 0.0) - 1.2, 1.25 * max(etas))
+    ticks = [tick for tick in TICKS if axes.get_ylim()[0] <= tick <= axes.get_ylim()[1]]
+    axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    axes.yaxis.set_minor_locator(NullLocator())
 
 
 def draw_row(row: Any, records: Records, study: Study) -> None:
@@ -122,7 +124,7 @@ def draw_row(row: Any, records: Records, study: Study) -> None:
         plain_ticks(axes)
     size_ticks(right, study)
     for axes in row:
-        limit(axes, found)
+        error_axis(axes, found)
         axes.axhline(0, color="#222222", linewidth=0.6, linestyle=":")
     left.set_xlabel("speed-up in distance evaluations")
     middle.set_xlabel("speed-up in time, one thread, float64")

@@ -23,6 +23,9 @@ from .tables import markdown
 
 N_FEATURES = 3072
 
+#: Clusters that the rows are drawn from: more than are looked for, as in images.
+N_TRUE = 20_000
+
 #: Rows that errors are told on, the last of all.
 N_TEST = 10_000
 
@@ -62,7 +65,7 @@ def fits_on(folder: Path, wanted: int) -> int:
 def images(n_rows: int) -> MixtureSource:
     """Rows to cluster, and after them those that errors are told on."""
     return MixtureSource(
-        n_rows + N_TEST, N_FEATURES, 20_000,
+        n_rows + N_TEST, N_FEATURES, N_TRUE,
         separation=100.0, spread=8.0, imbalance=0.5, n_latent=24, location=127.5, dtype=np.uint8, random_state=0,
     )  # fmt: skip
 

@@ -80,7 +80,7 @@ def cells(summary: Summary, line: Published | None) -> list[str]:
     return [
         shown_name(row_name(summary)),
         entry.g or "–",
-        power(entry.size),
+        power(entry.size) if entry.size is None else f"{power(entry.size)} ({summary.n_points:,.0f})",
         with_paper(percent(summary.eta, summary.eta_sem), line and percent(line.eta, line.sem)),
         with_paper(times(summary.time), line and times(line.time)),
         times(summary.sklearn_time),
@@ -93,7 +93,7 @@ def cells(summary: Summary, line: Published | None) -> list[str]:
 
 
 HEADER = [
-    "algorithm", "G", "N′", "η, % (paper)", "time (paper)", "time against scikit-learn", "distances (paper)",
+    "algorithm", "G", "N′ (different points)", "η, % (paper)", "time (paper)", "time against scikit-learn", "distances (paper)",
     "iterations (paper)", "coreset and seeding (paper)", "seconds", "seeds",
 ]  # fmt: skip
 

@@ -114,7 +114,7 @@ def test_a_study_runs_goes_on_and_shows_what_came_out(
     assert all(run["distances"]["coreset"] == 600 and run["n_points"] <= 128 for run in drawn)
     page = (tmp_path / "page.md").read_text()
     assert "**tiny, 8 clusters: the paper's set**" in page
-    assert "| vc-GMM | 3+1 | 2⁷ |" in page
+    assert "| vc-GMM | 3+1 | 2⁷ (" in page
     for name in ("paper-figure1.png", "paper-figure1.svg", "paper-nmi.png"):
         assert (tmp_path / "pictures" / name).stat().st_size > 10_000
 
@@ -126,3 +126,40 @@ def test_a_study_runs_goes_on_and_shows_what_came_out(
     monkeypatch.setattr(sys, "argv", [*command, "--report"])
     study.main()
     assert (tmp_path / "runs.jsonl").read_text() == second
+
+
+def test_costs_are_measured_once_and_told_as_powers(
+    study: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    costs = sys.modules["paper_study.costs"]
+    monkeypatch.setattr(costs, "N_SAMPLES", 4096)
+    monkeypatch.setattr(costs, "MIDDLE", {"size": 512, "n_clusters": 16, "n_features": 4})
+    monkeypatch.setattr(costs, "FACTORS", (1, 2))
+    records = sys.modules["paper_study.records"].Records(tmp_path / "r.jsonl")
+    costs.measure_costs(records)
+    assert len(records.lines) == 3 * 3 * 2
+    costs.measure_costs(records)
+    assert len(records.lines) == 3 * 3 * 2
+    table = costs.costs_table(records)
+    assert "| LWCS | C: 16 to 32 |" in table
+    assert len(table.splitlines()) == 2 + 9
+    grown = [{"factor": 1, "update": 2.0}, {"factor": 4, "update": 32.0}]
+    assert costs.exponent(grown, "update") == pytest.approx(2.0)
+
+
+def test_table_two_in_small_leaves_no_file_behind(
+    study: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scale = sys.modules["paper_study.scale"]
+    for name, value in {"N_FEATURES": 6, "N_TRUE": 40, "N_TEST": 50, "ROWS": 256, "CLUSTERS": (10, 20)}.items():
+        monkeypatch.setattr(scale, name, value)
+    records = sys.modules["paper_study.records"].Records(tmp_path / "r.jsonl")
+    scale.measure_scale(records, tmp_path / "scratch", scale.Scale(3000, 600))
+    found = {(line["form"], line["n_clusters"]): line for line in records.lines}
+    assert set(found) == {(form, c) for form in ("vc-GMM", "ours") for c in (10, 20)}
+    assert all(line["n_rows"] == 3000 and line["n_points"] <= 600 for line in records.lines)
+    assert found["ours", 20]["error"] < found["ours", 10]["error"]
+    assert list((tmp_path / "scratch").iterdir()) == []
+    assert "| ours | 20 |" in scale.scale_table(records)
+    scale.measure_scale(records, tmp_path / "scratch", scale.Scale(3000, 600))
+    assert len(records.lines) == 4
