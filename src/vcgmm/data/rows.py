@@ -74,6 +74,11 @@ class Rows(ABC):
     def all(self) -> np.ndarray:
         """All rows in one array, in their own dtype."""
 
+    @property
+    def at_hand(self) -> bool:
+        """Whether any row can be fetched at once: not from many places, nor from a file."""
+        return False
+
     def locate(self, row: int) -> str:
         """A row in words."""
         return f"row {row}"
@@ -168,6 +173,11 @@ class ArrayRows(Rows):
     def take(self, indices: np.ndarray) -> np.ndarray:
         """Rows with these indices, in the array's own dtype."""
         return np.ascontiguousarray(self.array[indices])
+
+    @property
+    def at_hand(self) -> bool:
+        """Whether rows are runs of memory, and not of a file."""
+        return self.array.strides[1] == self.array.itemsize and not isinstance(self.array, np.memmap)
 
     def all(self) -> np.ndarray:
         """The array itself."""
