@@ -106,7 +106,7 @@ def test_rows_of_an_array_in_memory_are_not_copied_before_they_are_asked_for(
         np.save(tmp_path / "X.npy", X)
         X = np.load(tmp_path / "X.npy", mmap_mode="r")
     coreset = coreset_of(X, 3000)
-    assert isinstance(coreset.source, Selection) == (kind in ("float32", "uint8"))
+    assert isinstance(coreset.source, Selection) == (kind != "mapped")
     held = in_memory(coreset, workers)
     assert held.source is held.points
     np.testing.assert_array_equal(held.points, X[coreset.indices])

@@ -41,7 +41,7 @@ class Coreset:
     indices : (N',) int64
         Rows of the data, ascending, none twice.
     source : (N', D) array or Selection
-        Those rows, in the data's own dtype; a `Selection` of the data where any row can be fetched at once.
+        Those rows, in the data's own dtype; a `Selection` where the data are in memory anyway.
     weights : (N',) float64
         How much of the data each stands for; they sum to the data's weight in expectation.
     """

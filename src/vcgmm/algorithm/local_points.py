@@ -79,7 +79,7 @@ class LocalPoints:
         rows : (N',) int
             Where the points that are to lie there are in the coreset.
         """
-        if self.source.at_hand:
+        if self.source.quick:
             self.fill(points, rows)
         else:
             permute_rows(points, order, np.zeros(len(self), np.bool_), np.empty_like(points[0]))

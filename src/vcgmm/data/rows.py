@@ -76,7 +76,7 @@ class Rows(ABC):
 
     @property
     def at_hand(self) -> bool:
-        """Whether any row can be fetched at once: not from many places, nor from a file."""
+        """Whether all rows are in memory."""
         return False
 
     def locate(self, row: int) -> str:
@@ -176,8 +176,13 @@ class ArrayRows(Rows):
 
     @property
     def at_hand(self) -> bool:
-        """Whether rows are runs of memory, and not of a file."""
-        return self.array.strides[1] == self.array.itemsize and not isinstance(self.array, np.memmap)
+        """Whether all rows are in memory, and not in a file that is mapped."""
+        return not isinstance(self.array, np.memmap)
+
+    @property
+    def quick(self) -> bool:
+        """Whether any row can be fetched at once: neither from a file, nor from many places."""
+        return self.at_hand and self.array.strides[1] == self.array.itemsize
 
     def all(self) -> np.ndarray:
         """The array itself."""
