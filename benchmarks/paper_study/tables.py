@@ -93,8 +93,8 @@ def cells(summary: Summary, line: Published | None) -> list[str]:
 
 
 HEADER = [
-    "algorithm", "G", "N′ (different points)", "η, % (paper)", "time (paper)", "time against scikit-learn", "distances (paper)",
-    "iterations (paper)", "coreset and seeding (paper)", "seconds", "seeds",
+    "algorithm", "G", "N′ (different points)", "η, % (paper)", "time (paper)", "time against scikit-learn",
+    "distances (paper)", "iterations (paper)", "coreset and seeding (paper)", "seconds", "seeds",
 ]  # fmt: skip
 
 
