@@ -50,7 +50,12 @@ def run(entries: list[Entry], records: Records, labels: Path) -> None:
     at = 0
     for name, group in groupby(missing, key=lambda entry: entry.set):
         todo = list(group)
-        data = load(name)
+        try:
+            data = load(name)
+        except FileNotFoundError as error:
+            print(f"{name} is left out: {error}", file=sys.stderr)
+            at += len(todo)
+            continue
         warm_up(data, todo, records)
         for entry in todo:
             begun = time.perf_counter()

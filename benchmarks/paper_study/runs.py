@@ -14,7 +14,7 @@ from vcgmm import VCGMM
 from vcgmm.algorithm.frame import moments
 from vcgmm.algorithm.yardsticks import k_means
 from vcgmm.data import ArrayRows
-from vcgmm.datasets import load_cifar10, load_prepared
+from vcgmm.datasets import load_cifar10, load_kdd, load_prepared, load_rna, load_song, load_susy
 from vcgmm.evaluation import Evaluator
 from vcgmm.parallel import Workers
 from vcgmm.validation import draw_seed
@@ -24,6 +24,9 @@ from .records import Records
 
 #: The most iterations of any algorithm; none needs so many.
 MAX_ITER = 500
+
+
+LOADERS = {"kdd": load_kdd, "rna": load_rna, "susy": load_susy, "song": load_song}
 
 
 @dataclass
@@ -49,7 +52,7 @@ def load(name: str) -> Data:
     if name == "cifar10":
         train, test = (part.astype(np.float64) for part in load_cifar10())
         return Data(name, train, test)
-    rows = load_prepared(name).astype(np.float64)
+    rows = (LOADERS[name]() if name in LOADERS else load_prepared(name)).astype(np.float64)
     return Data(name, rows, rows)
 
 

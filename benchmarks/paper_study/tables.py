@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from .plan import STUDIES, Study, defaults, table1
-from .published import Published
+from .published import SIZES, Published
 from .records import Records
 from .summary import Summary, summarise
 
@@ -110,14 +110,16 @@ def first_table(records: Records) -> str:
         summaries = in_order(summarise(records, entry) for entry in table1(study, 0))
         if len(summaries) > 1 and any(s.entry.algorithm == "LWCS" for s in summaries):
             rows = [cells(s, study.published.get(row_name(s))) for s in summaries]
-            blocks.append(f"**{heading(study)}**\n\n{markdown(HEADER, rows)}")
+            blocks.append(f"**{heading(study, summaries[0].n_points)}**\n\n{markdown(HEADER, rows)}")
     return "\n\n".join(blocks)
 
 
-def heading(study: Study) -> str:
+def heading(study: Study, n_rows: float) -> str:
     """The title of a set's table."""
-    note = {"same": "the paper's set", "part": "68 % of the rows of the paper's set", "other": ""}[study.same]
-    return study.title + (f": {note}" if note else "")
+    if not study.same:
+        return study.title
+    share = n_rows / SIZES[study.paper][0]
+    return f"{study.title}: the paper's set" + ("" if share == 1 else f", {100 * share:.0f} % of its rows")
 
 
 def defaults_table(records: Records) -> str:

@@ -43,6 +43,22 @@ def test_a_choice_of_algorithms_keeps_the_yardstick(plan: ModuleType) -> None:
     assert [entry.algorithm for entry in entries] == ["k-means++", "LWCS"]
 
 
+def test_a_set_that_is_not_there_is_left_out(
+    study: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("VCGMM_DATA", str(tmp_path))
+    records = sys.modules["paper_study.records"].Records(tmp_path / "r.jsonl")
+    entries = sys.modules["paper_study.plan"].plan(["susy-2000"], ["table1"], ["LWCS"], 1)
+    study.run(entries, records, tmp_path)
+    assert "susy is left out:" in capsys.readouterr().err
+    assert records.lines == []
+
+
+def test_numbers_of_the_paper_stand_only_beside_the_same_set_and_clusters(plan: ModuleType) -> None:
+    beside = {name for name, one in plan.STUDIES.items() if one.published}
+    assert beside == {"kdd-500", "rna-500", "cifar10-500", "susy-2000", "song-4000"}
+
+
 def test_g_in_words(study: ModuleType) -> None:
     runs = sys.modules["paper_study.runs"]
     assert runs.split_g("3+1") == {"truncation": 3, "n_neighbors": 3, "n_explore": 1}
@@ -90,7 +106,7 @@ def test_tables_take_the_place_between_their_marks(study: ModuleType) -> None:
 def test_a_study_runs_goes_on_and_shows_what_came_out(
     study: ModuleType, plan: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tiny = plan.Study("tiny", 8, "KDD", "same", "3+1", 2, 128, (64, 128, 256))
+    tiny = plan.Study("tiny", 8, "KDD", False, "3+1", 2, 128, (64, 128, 256))
     monkeypatch.setitem(plan.STUDIES, tiny.name, tiny)
     monkeypatch.setenv("VCGMM_DATA", str(tmp_path))
     rng = np.random.default_rng(0)
@@ -113,7 +129,7 @@ def test_a_study_runs_goes_on_and_shows_what_came_out(
     drawn = [run for run in runs if run["algorithm"] == "vc-GMM" and run["size"] == 128]
     assert all(run["distances"]["coreset"] == 600 and run["n_points"] <= 128 for run in drawn)
     page = (tmp_path / "page.md").read_text()
-    assert "**tiny, 8 clusters: the paper's set**" in page
+    assert "**tiny, 8 clusters (in the place of KDD)**" in page
     assert "| vc-GMM | 3+1 | 2⁷ (" in page
     for name in ("paper-figure1.png", "paper-figure1.svg", "paper-nmi.png"):
         assert (tmp_path / "pictures" / name).stat().st_size > 10_000
