@@ -88,6 +88,8 @@ def test_a_summary_is_relative_to_the_mean_of_k_means(plan: ModuleType, tmp_path
     assert found.eta_sem == pytest.approx(12.0)  # 8 and 32 %: standard deviation 16.97, over the root of 2
     assert found.time == pytest.approx(10.0)
     assert found.distances == pytest.approx(50_030 / 5_030)
+    by_draws = 10 + 20 + 192 + 5000 * 8192 / 8000
+    assert found.draw_distances == pytest.approx(50_030 / by_draws)
     assert found.share == pytest.approx(0.3)
     assert found.sklearn_time is None
     assert summarise(records, plan.Entry("kdd", 500, "ours", 0)) is None
