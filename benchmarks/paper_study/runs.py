@@ -151,8 +151,10 @@ def measure(entry: Entry, data: Data, records: Records, labels: Path) -> dict:
     labels : Path
         Folder in which the partitions of k-means++ are kept for the runs to come.
     """
-    begun = time.perf_counter()
-    outcome = fit(entry, data.of(entry.condition), records)
+    rows = data.of(entry.condition)
+    begun, busy = time.perf_counter(), time.process_time()
+    outcome = fit(entry, rows, records)
+    busy = (time.process_time() - busy) / (time.perf_counter() - begun)
     found, error = judge(data.judged, outcome.means)
     study = STUDIES[f"{entry.set}-{entry.n_clusters}"]
     path = labels / f"{study.name}-{entry.seed}.npy"
@@ -170,6 +172,7 @@ def measure(entry: Entry, data: Data, records: Records, labels: Path) -> dict:
         "n_points": outcome.n_points,
         "bound": outcome.bound,
         "seconds": {name: round(value, 5) for name, value in outcome.seconds.items()},
+        "busy": round(busy, 4),
         "distances": outcome.distances,
         "wall": round(time.perf_counter() - begun, 2),
     }

@@ -22,7 +22,7 @@ class Summary:
     nmi, nmi_sem : float or None
         Agreement with the partition of k-means++ from the same seed.
     seconds : float
-        The median; the machine may have been at other work now and then.
+        The median over seeds, of the processor's time where there is one thread.
     time, sklearn_time : float or None
         Speed-up against our k-means++, and against scikit-learn's.
     distances : float or None
@@ -62,8 +62,12 @@ def sem(values: list[float]) -> float | None:
 
 
 def seconds_of(lines: list[dict]) -> float:
-    """Median time of some runs."""
-    return median(sum(line["seconds"].values()) for line in lines)
+    """Median time of some runs: on one thread that of the processor, whatever else the machine was at.
+
+    `busy` is the share of a run's time in which it had the processor; runs without it count only if all lack it.
+    """
+    known = [line for line in lines if "busy" in line] or lines
+    return median(sum(line["seconds"].values()) * min(1.0, line.get("busy", 1.0)) for line in known)
 
 
 def distances_of(lines: list[dict]) -> float:

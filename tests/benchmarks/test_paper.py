@@ -72,7 +72,7 @@ def line(
     return {
         **entry.key(), "error": error, "nmi": 0.9, "iterations": 10, "n_points": 8000, "bound": -1.0,
         "seconds": {"coreset": 0.1 * seconds, "seeding": 0.2 * seconds, "em": 0.7 * seconds},
-        "distances": {"coreset": 10, "seeding": 20, "em": int(1000 * seconds)}, "wall": seconds,
+        "distances": {"coreset": 10, "seeding": 20, "em": int(1000 * seconds)}, "busy": 1.0, "wall": seconds,
     }  # fmt: skip
 
 
