@@ -96,7 +96,7 @@ def threshold_of(
 
 @kernel
 def sort_roughly(first: int, taken: np.ndarray, bits: np.ndarray, sizes: np.ndarray, scratch: np.ndarray) -> None:
-    """Put taken[first:] in ascending order of `bits`, up to ties in one of at most `CLASSES` classes of equal width.
+    """Put taken[first:] in ascending order of `bits`, up to ties in one of `CLASSES` classes at most.
 
     Parameters
     ----------
