@@ -136,8 +136,9 @@ def in_memory(coreset: Coreset, workers: Workers) -> Coreset:
     points = np.empty((len(source), source.array.shape[1]), source.array.dtype)
 
     def work(_thread: int, first: int, last: int) -> None:
-        a, b = first * ROWS_AT_ONCE, last * ROWS_AT_ONCE
-        np.take(source.array, source.indices[a:b], axis=0, out=points[a:b], mode="clip")
+        for i in range(first, last):
+            part = slice(i * ROWS_AT_ONCE, (i + 1) * ROWS_AT_ONCE)
+            points[part] = source[part]
 
     workers.run(work, -(-len(source) // ROWS_AT_ONCE))
     return replace(coreset, source=points)
