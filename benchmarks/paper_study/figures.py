@@ -47,7 +47,7 @@ LOOKS: dict[str, tuple[str, str, str]] = {
 
 #: Percent up to which errors are drawn on a linear scale, and where ticks may be.
 LINEAR = 15.0
-TICKS = (-10, -5, 0, 5, 10, 15, 30, 60, 120, 240, 480)
+TICKS = (-10, -5, 0, 5, 10, 15, 40, 100, 250)
 
 Value = Callable[[Summary], float | None]
 
