@@ -38,7 +38,8 @@ SPARE = 8
 ROUNDS = 2
 ROWS_AT_ONCE = 512
 
-#: Most EM iterations in the subspace.
+#: EM iterations in the subspace for each that is allowed in all dimensions, since they cost a fraction; and most.
+ITERATIONS_EACH = 2
 MOST_ITERATIONS = 10
 
 
@@ -100,7 +101,7 @@ def start_in_subspace(
         total_weight=float(weights.sum()),
         n_warmup=0,
         tol=settings.tol,
-        max_iter=min(settings.max_iter, MOST_ITERATIONS),
+        max_iter=min(ITERATIONS_EACH * settings.max_iter, MOST_ITERATIONS),
         relaxation=settings.relaxation,
         variance_floor=floor,
         log_scale=0.0,
