@@ -12,7 +12,9 @@ import numpy as np
 from ..data import Rows
 from ..parallel import Workers
 from ..progress import Callback, Iteration, Progress
-from .em import variational_em
+from .em import Fit, variational_em
+from .models.shared import Shared
+from .models.start import shared_model
 from .row_search import RowSearch
 from .snapshot import Attempt, Costs, Problem
 
@@ -74,16 +76,11 @@ def refine(
         return told
 
     fit = variational_em(
-        search,
-        attempt.fit.means,
-        attempt.fit.variance,
-        total_weight=total_weight,
-        n_warmup=0,
+        shared_model(settings, search, total_weight, problem.variance_floor, frame),
+        Shared(attempt.fit.means, attempt.fit.variance),
+        Fit.at(attempt.fit.means),
         tol=0.0,
         max_iter=settings.refine,
-        relaxation=settings.relaxation,
-        variance_floor=problem.variance_floor,
-        log_scale=frame.log_scale,
         weight_unit=problem.weight_unit,
         callbacks=[numbered(callback) for callback in callbacks],
         progress=Progress(),  # rows are counted, not passes

@@ -74,6 +74,15 @@ class Rows(ABC):
     def all(self) -> np.ndarray:
         """All rows in one array, in their own dtype."""
 
+    @property
+    def has_weights(self) -> bool:
+        """Whether the rows could come with weights."""
+        return False
+
+    def use_weights(self) -> None:
+        """Let parts come with those weights, once they have been checked."""
+        raise TypeError(f"{self.name} has no weights.")
+
     def locate(self, row: int) -> str:
         """A row in words."""
         return f"row {row}"

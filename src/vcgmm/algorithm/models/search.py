@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ...kernels.exact_sums import rounding_constant
@@ -55,16 +57,25 @@ class JointSearch(BlockedSearch):
 
     Parameters as those of `BlockedSearch`.  It goes on from the winners of the E-steps before; neighbourhoods are
     found anew, by costs.
+
+    Attributes
+    ----------
+    sums, squares : (D,) float64
+        sum_n gamma y_d and sum_n gamma y_d^2.
     """
 
     _joint: JointNeighbourhoods | None = None
-    _squares: np.ndarray | None = None
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        # Before the points are put in another order, which would change the last bits.
+        self.sums, self.squares = self._feature_sums()
 
     def joint_e_step(self, mixture: Mixture) -> JointStatistics:
         """New winners and neighbours, and the sums of the M-step."""
         natural = mixture.natural(self.points.dtype)
         n_clusters = len(natural.means)
-        linked = self._joint_neighbourhoods().update_to(natural)
+        linked = self.compare_joints().update_to(natural)
         order, start = sort_by_cluster(self.winners[:, 0], n_clusters)
         if self._misplaced > RESORT_SHARE * len(order):
             order = self._put_in_order(order)
@@ -109,7 +120,8 @@ class JointSearch(BlockedSearch):
         if self._joint is not None:
             self._joint.n_updates += -self._joint.n_updates % LINKED_EVERY
 
-    def _joint_neighbourhoods(self) -> JointNeighbourhoods:
+    def compare_joints(self) -> JointNeighbourhoods:
+        """Rank clusters by joints from now on; the neighbourhoods."""
         if self._joint is None:
             old = self.neighbourhoods
             n_candidates = old.nearest.shape[1]
@@ -122,18 +134,16 @@ class JointSearch(BlockedSearch):
 
     def _scatter_magic(self, natural: Natural, magic_row: np.ndarray, n_rows: int) -> np.ndarray:
         """Rounding constants for sums of squares (k, V): none exceeds 2 sum gamma y_d^2 + 2 mu_cd^2 sum gamma."""
-        if self._squares is None:
-            self._squares = self.feature_sums()[1]
         reach = FAR * self._quanta.absolute / self.total_weight
         largest = np.tile(reach, (n_rows, 1))
         far = np.flatnonzero(magic_row)
         largest[magic_row[far]] = np.maximum(reach, np.abs(natural.means[far]).astype(np.float64))
-        limit = 2 * (self._squares + largest**2 * self.total_weight)
+        limit = 2 * (self.squares + largest**2 * self.total_weight)
         if natural.precisions.shape[1] != natural.means.shape[1]:
             limit = limit.sum(axis=1, keepdims=True)
         return rounding_constant(limit)
 
-    def feature_sums(self) -> tuple[np.ndarray, np.ndarray]:
+    def _feature_sums(self) -> tuple[np.ndarray, np.ndarray]:
         """sum_n gamma y_d and sum_n gamma y_d^2, (D,) each, in blocks that do not depend on the threads."""
         n_features = self.points.shape[1]
         step = max(1, (1 << 18) // n_features)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..estep import Steps
+from ..frame import Frame
 from ..random import generator
 from ..settings import Settings
-from .em import Model
 from .families import FAMILIES
+from .own import Rules
 from .search import JointSearch
+from .shared import SharedModel
+from .sphere import Sphere, SphereModel
 
 #: What the random numbers of this file are for, beside those of `attempts`.
 SOWING = 16
@@ -20,8 +24,26 @@ SMALLEST_VARIANCES = {"float32": 1e-30, "float64": 1e-150}
 ROUNDING = 1e-12
 
 
-def model_of(settings: Settings, variance_floor: float, search: JointSearch) -> Model:
-    """The model of a fit.
+def shared_model(
+    settings: Settings, search: Steps, total_weight: float, variance_floor: float, frame: Frame
+) -> SharedModel:
+    """One variance and equal weights: the model of a fit, or what clusters share before they have their own.
+
+    Parameters
+    ----------
+    settings : Settings
+    search : Steps
+    total_weight : float
+    variance_floor : float
+        `reg_covar` times the data's variance per feature.
+    frame : Frame
+    """
+    others = (search, total_weight, variance_floor, settings.relaxation, frame.log_scale)
+    return SphereModel(Sphere.of(frame), *others) if settings.metric == "cosine" else SharedModel(*others)
+
+
+def rules_of(settings: Settings, variance_floor: float, search: JointSearch) -> Rules:
+    """What the mixture of a fit may become.
 
     Parameters
     ----------
@@ -36,12 +58,12 @@ def model_of(settings: Settings, variance_floor: float, search: JointSearch) -> 
         floor = feature_floor(search, settings.reg_covar, variance_floor)
     smallest = SMALLEST_VARIANCES[search.points.dtype.name]
     seed = int(generator(settings.seed, SOWING).integers(1 << 62))
-    return Model(family, settings.mixing == "learned", np.maximum(floor, smallest), settings.reassign, seed)
+    return Rules(family, settings.mixing == "learned", np.maximum(floor, smallest), settings.reassign, seed)
 
 
 def feature_floor(search: JointSearch, reg_covar: float, for_constants: float) -> np.ndarray:
     """Smallest variance of every feature, (D,), relative to its own; `for_constants` where it has none."""
-    sums, squares = search.feature_sums()
+    sums, squares = search.sums, search.squares
     means, mean_squares = sums / search.total_weight, squares / search.total_weight
     variances = mean_squares - means**2
     return np.where(variances > ROUNDING * mean_squares, reg_covar * variances, for_constants)
