@@ -9,7 +9,8 @@ and both get the same rows, in float32 for us and float64 for scikit-learn.  The
 shown apart), tol 1e-3, max_iter 100, reg_covar 1e-6, which on standardised features is our own default.  A fit of
 the peer that takes longer than its budget is cut short after the iteration that exceeds it, scored with what it
 has reached, and marked so; its score on the way is written down too.  Where its (rows, components) arrays would
-not fit into memory, both get fewer rows, and the table says so.  Ours: the defaults, and a few settings that end sooner.
+not fit into memory, both get fewer rows, and the table says so.  Ours: the defaults, and a few settings that end
+sooner.
 
 Each result is a line in the CSV as soon as it is there; a run goes on where the last one stopped.
 """

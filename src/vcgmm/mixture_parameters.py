@@ -77,11 +77,6 @@ def check_kind(model: Any) -> Kind:
                 f"search='pointwise' is the paper's, for one variance and equal weights, and does not know "
                 f"{what}: use search='blocked'."
             )
-        if model.refine:
-            raise ValueError(
-                f"refine={model.refine!r} is not offered yet for {what}: use refine=0 and a larger coreset_size, "
-                f"or coreset_size=None for EM on all rows."
-            )
         if metric == "cosine":
             raise ValueError(
                 f"metric='cosine' is for one variance and equal weights, and does not know {what}: use "

@@ -94,8 +94,8 @@ class FittedMixture(DensityMixin, BaseEstimator):
             "approximate": every row goes from a landmark to nearer and nearer means, along the neighbours of each,
             at a cost that does not grow with `n_components`.  Most rows end at the nearest mean, the others near
             it; which do may depend on the rows they come with.  The first call builds what it needs, later ones
-            use it again.  Up to 1,024 components are all compared, so that the result is exact.  Only for one
-            variance and equal weights: the way leads along distances.
+            use it again.  Up to 1,024 components are all compared, so that the result is exact.  Where clusters
+            have weights or variances of their own, rows go on from there to larger and larger joints.
         output : path-like, optional
             A file to write the labels to, part by part, instead of returning them: `.npy`, `.parquet`, `.csv` or
             `.tsv`.  It is there as a whole or not at all; an existing one is replaced.
@@ -106,11 +106,6 @@ class FittedMixture(DensityMixin, BaseEstimator):
         """
         rows = self._check_predict(X)
         check_choice("method", method, PREDICTIONS)
-        if method == "approximate" and not is_shared(self):
-            raise ValueError(
-                "method='approximate' goes by distances, not by the joints of clusters with weights or variances "
-                "of their own: use method='exact'."
-            )
         with self._evaluate("predict", rows) as evaluator:
             if method == "exact" or len(self.means_) <= FEW_COMPONENTS:
                 pieces = evaluator.label_pieces(rows)

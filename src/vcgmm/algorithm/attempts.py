@@ -167,10 +167,12 @@ class Attempts:
     def _own(self, search: JointSearch) -> OwnModel:
         """Weights and variances of the clusters' own."""
         problem, settings = self.problem, self.problem.settings
+        total_weight = float(problem.coreset.weights.sum())
+        floor, dtype = problem.variance_floor, search.points.dtype
         return OwnModel(
             search,
-            rules_of(settings, problem.variance_floor, search),
-            float(problem.coreset.weights.sum()),
+            rules_of(settings, floor, search.sums, search.squares, total_weight, dtype),
+            total_weight,
             len(search.points),
             settings.relaxation,
             problem.frame.log_scale,

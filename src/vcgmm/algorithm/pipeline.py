@@ -117,8 +117,9 @@ def finish(
     bounds: list[float] = []
     if problem.settings.refine > 0 and rows is not None and not attempt.fit.stopped:
         attempt, bounds = refine(
-            rows, weights, total_weight, problem, attempt, costs, callbacks, progress, workers, attempts.begun
-        )
+            rows, weights, total_weight, problem, attempts.points, attempt, costs, callbacks, progress, workers,
+            attempts.begun,
+        )  # fmt: skip
     result = in_data_coordinates(attempt, problem, costs)
     return replace(result, refine_bounds=[problem.weight_unit * bound for bound in bounds])
 

@@ -195,8 +195,8 @@ def _check_values(path: object, attributes: Mapping[str, Any], training: Mapping
         )
     if training.get("metric", "euclidean") not in METRICS:
         raise ValueError(
-            f"{path} holds a mixture of metric={training['metric']!r}, which this vcgmm does not know: a newer one "
-            f"may read it."
+            f"{path} holds a mixture of metric={training['metric']!r}, which this vcgmm does not know: a newer "
+            f"one may read it."
         )
     family = FAMILIES[kind]
     shape = family.covariances(np.empty((len(means), family.n_squares(means.shape[1])))).shape
