@@ -106,8 +106,7 @@ class VCGMM(FittedMixture):
         given.
     refine : int, default=0
         Passes over all rows after EM on the coreset, each an EM step of the same kind, at a cost that hardly grows
-        with the number of components.  They take away most of the error that a coreset costs.  Only with one
-        variance and equal weights.
+        with the number of components.  They take away most of the error that a coreset costs.
     reg_covar : float or None, default=None
         Smallest variance, relative to the data's: to each feature's own for "diag" and "tied_diag", else to their
         mean.  None: 1e-14 for "isotropic", 1e-6 for the others.

@@ -80,7 +80,8 @@ def test_steps_go_along_the_great_circle() -> None:
         turned = turn(here, there, step)
         np.testing.assert_allclose(np.linalg.norm(turned, axis=1), 1.0)
         np.testing.assert_allclose(np.einsum("cd,cd->c", turned, there), np.cos((step - 1) * angles), atol=1e-12)
-    np.testing.assert_array_equal(turn(here, here, 1.7), here)
+    np.testing.assert_allclose(turn(here, here, 1.7), here, rtol=1e-12)
+    np.testing.assert_array_equal(turn(np.eye(4), np.eye(4), 1.7), np.eye(4))  # no way to go
 
 
 def test_a_cluster_without_weight_or_direction_keeps_its_place() -> None:
@@ -94,9 +95,11 @@ def test_a_cluster_without_weight_or_direction_keeps_its_place() -> None:
 
 
 def test_where_rounding_would_be_left_a_second_pass_is_taken() -> None:
-    Y, gamma, s, _, frame = problem(2, spread=1e-9)
-    s = np.eye(4)[np.argmax(Y @ Y[[0, 1, 2, 3]].T, axis=1)]
-    statistics, asked = sums(Y, gamma, s, unit(np.random.default_rng(3), 4, 5), frame), []
+    rng = np.random.default_rng(2)
+    labels, gamma = rng.integers(4, size=60), rng.uniform(0.1, 3, size=60)
+    Y = unit_vectors(unit(rng, 4, 5)[labels] + 1e-9 * rng.normal(size=(60, 5)))
+    frame = Frame(Y.mean(axis=0), 4.0, np.dtype(np.float64))
+    statistics, asked = sums(Y, gamma, np.eye(4)[labels], unit(rng, 4, 5), frame), []
 
     def again(_: Statistics, means: np.ndarray) -> float:
         asked.append(means)

@@ -44,7 +44,7 @@ def test_all_ways_to_read_them_agree(dtype: type, expected: type) -> None:
     np.testing.assert_array_equal(np.concatenate([part.rows for part in parts]), everything)
     picks = np.array([8999, 0, 17, 17])
     np.testing.assert_array_equal(rows.take(picks), everything[picks])
-    streamed = UnitRows(StreamedRows(MemorySource(given)))
+    streamed = UnitRows(StreamedRows(MemorySource(given, "X")))
     np.testing.assert_array_equal(np.concatenate([part.rows for part in streamed.parts()]), everything)
     np.testing.assert_array_equal(UnitRows(ArrayRows(np.asfortranarray(given))).all(), everything)
 
@@ -83,9 +83,9 @@ def test_a_row_of_a_file_is_named_by_it(tmp_path: Path) -> None:
 
 def test_weights_of_a_source_come_along(tmp_path: Path) -> None:
     weights = rng.uniform(1, 9, size=500)
-    np.savetxt(tmp_path / "rows.csv", np.column_stack([X[:500], weights]), delimiter=",")
-    plain = StreamedRows(vcgmm.open(tmp_path / "rows.csv", weights=40))
-    rows = UnitRows(StreamedRows(vcgmm.open(tmp_path / "rows.csv", weights=40)))
+    np.save(tmp_path / "rows.npy", X[:500])
+    plain = StreamedRows(vcgmm.open(tmp_path / "rows.npy", weights=weights))
+    rows = UnitRows(StreamedRows(vcgmm.open(tmp_path / "rows.npy", weights=weights)))
     assert rows.has_weights
     assert not rows.weighted
     plain.use_weights()

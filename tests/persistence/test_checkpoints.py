@@ -37,7 +37,7 @@ SETTINGS: dict[str, tuple[dict[str, Any], bool]] = {
     "given means": ({"init": X[:40], "coreset_size": 700}, False),
     "spherical": ({"covariance_type": "spherical", "n_shared": 3, "n_explore": 1}, True),
     "diagonal from the start, sown again": (
-        {"covariance_type": "diag", "n_shared": 0, "reassign": True, "n_components": 90, "max_iter": 12},
+        {"covariance_type": "diag", "n_shared": 0, "reassign": True, "n_components": 600, "max_iter": 12},
         False,
     ),
     "several attempts of their own": (
