@@ -3,7 +3,8 @@
     python benchmarks/cosine.py [SET] [--components 4000] [--repeats 3]
 
 Times are those of the processor, with one thread for all, the scaling of rows by hand included; the best of some.
-What is compared is the mean of 1 - cosine between a row and the nearest of the centres, scaled to length 1, over all rows.
+What is compared is the mean of 1 - cosine between a row and the nearest of the centres, scaled to length 1, over
+all rows.
 """
 
 from __future__ import annotations
