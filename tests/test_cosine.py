@@ -95,11 +95,11 @@ def test_lengths_of_rows_change_nothing() -> None:
 
 def test_it_finds_directions_that_differ_in_length() -> None:
     """Clusters that only their directions tell apart."""
-    angles = rng.uniform(-0.05, 0.05, size=3000) + rng.integers(6, size=3000)
+    angles = 0.1 + rng.uniform(-0.05, 0.05, size=3000) + rng.integers(6, size=3000)
     rows = np.column_stack([np.cos(angles), np.sin(angles)]) * rng.uniform(0.1, 100, size=(3000, 1))
     model = fit(rows, n_components=6)
     found = np.sort(np.mod(np.arctan2(model.means_[:, 1], model.means_[:, 0]), 2 * np.pi))
-    np.testing.assert_allclose(found, np.arange(6), atol=0.01)
+    np.testing.assert_allclose(found, 0.1 + np.arange(6), atol=0.01)
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.uint8, np.int64])
