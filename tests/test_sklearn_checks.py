@@ -8,8 +8,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from vcgmm import VCGMM
 
-#: Checks whose data have rows of zeros, or rows that are equal once they are scaled to length 1.
-NO_DIRECTION: dict[str, str] = {}
+#: Checks whose data have no direction.
+NO_DIRECTION = {
+    "check_estimators_dtypes": "Its rows of integers hold one of zeros, which metric='cosine' refuses by name.",
+}
 
 
 def expected_failures(estimator: VCGMM) -> dict[str, str]:
