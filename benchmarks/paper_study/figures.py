@@ -191,7 +191,7 @@ def draw(records: Records, folder: Path) -> list[Path]:
                 path = folder / f"{title}{suffix}"
                 metadata = {"Date": None} if suffix == ".svg" else None
                 with mpl.rc_context(STYLE):
-                    figure.savefig(path, dpi=150, metadata=metadata)
+                    figure.savefig(path, dpi=130, metadata=metadata)
                 written.append(path)
             plt.close(figure)
     return written
