@@ -15,7 +15,7 @@ export GOMP_SPINCOUNT ?= 1000
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint bench clean clean-cache
+.PHONY: help demo test lint bench paper clean clean-cache
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-12s %s\n", $$1, $$2}'
@@ -38,6 +38,9 @@ lint: $(READY_TEST) ## style, types and import direction alone
 
 bench: $(READY_BENCH) ## us and the peers on the sets in $$VCGMM_DATA: table, CSV, pictures; goes on where it stopped
 	$(BIN)/python benchmarks/peers.py
+
+paper: $(READY_DEMO) ## the paper's tables and figures from the sets in $$VCGMM_DATA (quick look: make paper PAPER="--seeds 5")
+	$(BIN)/python benchmarks/paper.py $(PAPER)
 
 clean-cache: ## forget compiled kernels (needed after editing a kernel that others call)
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -29,7 +29,8 @@ def test_every_public_name_exists_and_is_documented() -> None:
     [
         "vcgmm.estimator",
         "vcgmm.building_blocks",
-        "vcgmm.datasets",
+        "vcgmm.datasets.grid",
+        "vcgmm.datasets.mixture",
         "vcgmm.data.opening",
         "vcgmm.coreset",
         "vcgmm.distributed.estimator",

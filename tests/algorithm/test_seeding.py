@@ -91,6 +91,16 @@ def test_chains_that_meet_only_centres_fall_back_to_d2_sampling() -> None:
     assert distinct(points, seeds) == 5
 
 
+def test_chains_that_meet_only_centres_go_on_at_little_cost() -> None:
+    # One point holds nearly all of the proposal, so that every chain begins, and most end, at the first centre.
+    rng = np.random.default_rng(0)
+    points = np.vstack([np.zeros((1, 2)), rng.normal(size=(4000, 2))])
+    weights = np.r_[1e7, np.ones(4000)]
+    seeds = run_afkmc2(points, weights, 30, 2)
+    assert distinct(points, seeds) == 30
+    assert seeds.n_evaluations < 4001 + 30 * 30 * 40  # far from a pass over all points for each centre
+
+
 def test_more_centres_than_points_repeat_some() -> None:
     points = np.array([[0.0], [0.0], [1.0]])
     seeds = run_afkmc2(points, np.ones(3), 3, 2)

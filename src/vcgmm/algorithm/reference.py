@@ -194,3 +194,20 @@ def vc_gmm(
         bounds.append(bound(Y, gamma, mu, sigma2, K))
         mu, sigma2 = m_step(Y, gamma, responsibilities(Y, mu, sigma2, K), mu)
     return mu, float(sigma2 or np.nan), K, G, bounds
+
+
+# ------------------------------------------------------------------------------------------------------- k-means
+
+
+def k_means(
+    Y: np.ndarray, gamma: np.ndarray, mu: np.ndarray, n_iter: int
+) -> tuple[np.ndarray, np.ndarray, list[float]]:
+    """Lloyd's algorithm as EM with one winner among all clusters: means, labels, and F after each assignment."""
+    sigma2, bounds = None, []
+    for _ in range(n_iter):
+        K = squared_distances(Y, mu).argmin(axis=1)[:, None]
+        sigma2 = initial_variance(Y, gamma, mu, K) if sigma2 is None else sigma2
+        bounds.append(bound(Y, gamma, mu, sigma2, K))
+        s = (np.arange(len(mu)) == K).astype(np.float64)
+        mu, sigma2 = m_step(Y, gamma, s, mu)
+    return mu, K[:, 0], bounds

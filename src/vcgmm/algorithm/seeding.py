@@ -18,6 +18,9 @@ from .nearest import nearest
 #: Markov chains run together: their distances to all earlier centres are one matrix product.
 CHAINS = 128
 
+#: Draws by which a chain goes on that has met nothing but centres, at first; twice as many each time.
+MORE_DRAWS = 8
+
 #: Points whose distances one task of D^2 sampling updates.
 POINTS_PER_TASK = 1024
 
@@ -127,11 +130,38 @@ def afkmc2(
         indices[begin + 1 : begin + 1 + len(drawn)] = chosen
         for place in begin + 1 + np.flatnonzero(chosen < 0):  # a chain that met nothing but centres
             found = np.concatenate([indices[:place], chosen[place - begin :]])
-            masses = d2_masses(points, weights, points[found[found >= 0]], workers)
-            n_evaluations += len(points) * int((found >= 0).sum())
-            indices[place] = draw_one(masses if masses.any() else weights, rng.random())
+            centres = points[found[found >= 0]]
+            indices[place], n_more = _go_on(points, weights, running, last, centres, rng, workers)
+            n_evaluations += n_more
         advance(len(drawn))
     return Seeds(indices, n_evaluations)
+
+
+def _go_on(
+    points: np.ndarray,
+    weights: np.ndarray,
+    running: np.ndarray,
+    last: int,
+    centres: np.ndarray,
+    rng: np.random.Generator,
+    workers: Workers,
+) -> tuple[int, int]:
+    """Where a Markov chain comes to that has met nothing but centres, and the distances computed on the way.
+
+    It leaves a centre for whatever is none: the first such draw from the proposal, given by its running sum.  Once
+    it would cost as much, a draw from D^2 itself.
+    """
+    size, n_drawn = MORE_DRAWS, 0
+    while n_drawn + size < len(points):
+        drawn = np.minimum(np.searchsorted(running, rng.random(size) * running[-1], side="right"), last)
+        _, distances = nearest(points[drawn], centres, workers)
+        n_drawn += size
+        if distances.any():
+            return int(drawn[np.flatnonzero(distances)[0]]), n_drawn * len(centres)
+        size *= 2
+    masses = d2_masses(points, weights, centres, workers)
+    place = draw_one(masses if masses.any() else weights, rng.random())
+    return place, (n_drawn + len(points)) * len(centres)
 
 
 def kmeans_plus_plus(

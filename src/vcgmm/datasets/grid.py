@@ -1,12 +1,12 @@
-"""Generators of data sets for demonstrations, tests and benchmarks."""
+"""A grid of round clusters in the plane."""
 
 from __future__ import annotations
 
-from numbers import Integral, Real
 from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn.utils import check_random_state
+
+from .arguments import check_length, check_size, random_generator
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -59,15 +59,12 @@ def make_grid(
     >>> X.shape, centers.shape
     ((1000, 2), (25, 2))
     """
-    _check_size("n_samples", n_samples)
-    _check_size("n_side", n_side)
-    _check_length("spread", spread)
-    _check_length("jitter", jitter)
+    check_size("n_samples", n_samples)
+    check_size("n_side", n_side)
+    check_length("spread", spread)
+    check_length("jitter", jitter)
 
-    # The RandomState of scikit-learn's conventions draws float64 only: it seeds a generator of float32.
-    words = check_random_state(random_state).randint(0, 2**32, size=4, dtype=np.uint32)
-    rng = np.random.default_rng(words)
-
+    rng = random_generator(random_state)
     n_clusters = n_side * n_side
     rows, columns = np.divmod(np.arange(n_clusters), n_side)
     nodes = np.column_stack([columns, rows])
@@ -79,13 +76,3 @@ def make_grid(
     X *= np.float32(spread)
     X += centers[labels]
     return X, labels, centers
-
-
-def _check_size(name: str, value: object) -> None:
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-        raise ValueError(f"{name}={value!r} is not a positive integer: give 1 or more.")
-
-
-def _check_length(name: str, value: object) -> None:
-    if not isinstance(value, Real) or isinstance(value, bool) or not 0 <= float(value) < np.inf:
-        raise ValueError(f"{name}={value!r} is not a finite length: give 0 or more.")
