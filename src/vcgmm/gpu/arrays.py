@@ -80,7 +80,7 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
             operands = [torch.as_tensor(value).to(tensors[0]) for value in operands]
         return DeviceArray(function(*operands))
 
-    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:  # noqa: ARG002
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         """One of NumPy's other functions."""
         twin = _FUNCTIONS.get(function)
         if twin is None or kwargs:

@@ -16,8 +16,8 @@ from .tiling import Tiling, tiling
 #: Pairs, and features of them, that one program compares.
 PAIRS, PAIR_FEATURES = 32, 128
 
-#: Points whose old winners one program looks up, and centres that it compares them with at a time.
-LOOKED_UP, LOOKED_AT = 64, 128
+#: Points whose old winners one program looks up.
+LOOKED_UP = 128
 
 
 @dataclass(frozen=True)
@@ -53,11 +53,6 @@ def lists_between(start: torch.Tensor) -> Lists:
     ids = torch.arange(int(start[-1]), dtype=torch.int32, device=start.device)
     longest = int(sizes.max()) if len(sizes) else 0
     return Lists(ids, start[:-1].contiguous(), sizes.to(torch.int32), longest)
-
-
-def mode_of(points: DevicePoints) -> str:
-    """What products of these points are computed in: bytes have all their digits in bf16 only about 0."""
-    return points.precision
 
 
 def nearest_listed(
@@ -157,12 +152,16 @@ def launch_search(
 
 
 def unlisted_distances(
-    points: DevicePoints, groups: Groups, lists: Lists, centres: torch.Tensor, old: torch.Tensor
+    points: DevicePoints, table: torch.Tensor, centres: torch.Tensor, old: torch.Tensor
 ) -> tuple[torch.Tensor, int]:
-    """Squared distances to winners of before that are not on the lists.
+    """Squared distances to winners of before that are not on the list of a point's cell, its nearest winner.
 
     Parameters
     ----------
+    points : DevicePoints
+    table : (C, L) int32 tensor
+        The lists, each in ascending order.
+    centres : (C, D) float32 tensor
     old : (N', C') int32 tensor, -1 for none
 
     Returns
@@ -170,16 +169,16 @@ def unlisted_distances(
     extra : (N', C') float32 tensor, infinite for those that are on the list or that do not exist
     n_unlisted : int
     """
-    pieces = cut(groups.start, LOOKED_UP)
-    unlisted = torch.zeros(old.shape, dtype=torch.int8, device=old.device)
-    find_unlisted[(len(pieces),)](
-        groups.order, pieces.group, pieces.first, pieces.last, lists.ids, lists.first, lists.length, old, unlisted,
-        N_BEST=old.shape[1], POINTS=LOOKED_UP, CENTRES=LOOKED_AT,
+    n_points, n_best = old.shape
+    unlisted = torch.empty(old.shape, dtype=torch.int8, device=old.device)
+    find_unlisted[(triton.cdiv(n_points, LOOKED_UP),)](
+        old, n_points, table, table.shape[1], unlisted, N_BEST=n_best, COLUMNS=triton.next_power_of_2(n_best),
+        STEPS=table.shape[1].bit_length(), POINTS=LOOKED_UP,
     )  # fmt: skip
     extra = torch.full(old.shape, torch.inf, dtype=torch.float32, device=old.device)
     entries = torch.nonzero(unlisted.view(-1)).view(-1)
     if len(entries):
-        rows = torch.div(entries, old.shape[1], rounding_mode="floor")
+        rows = torch.div(entries, n_best, rounding_mode="floor")
         extra.view(-1)[entries] = distances_of(points, rows, old.view(-1)[entries], centres)
     return extra, len(entries)
 

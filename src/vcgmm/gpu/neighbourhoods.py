@@ -32,6 +32,7 @@ class DeviceNeighbourhoods:
     neighbors : (C, G) int32 tensor, itself first
     nearest : (C, L) int32 tensor, itself first, then in order
     candidates : (C, min(C, L + n_explore)) int32 tensor, no cluster twice
+    ordered : likewise, each list in ascending order
     """
 
     def __init__(
@@ -50,7 +51,7 @@ class DeviceNeighbourhoods:
         self.n_updates = 0
         self.nearest = torch.full((n_clusters, n_candidates), -1, dtype=torch.int32, device=device)
         self.neighbors = self.nearest[:, :n_neighbors]
-        self.candidates = self.nearest
+        self.candidates = self.ordered = self.nearest
 
     def update(self, means: torch.Tensor) -> int:
         """Find neighbours and candidates for these means (C, D) float32; returns the number of distances computed.
@@ -97,7 +98,9 @@ class DeviceNeighbourhoods:
         """The nearest of the pool (g, p) for all members (g, s) of some groups, itself first; -1 is nobody."""
         length = self.nearest.shape[1]
         out = self.nearest if out is None else out
-        step = max(1, POOL_VALUES // pools.shape[1])  # a large pool of all clusters is compared with some at a time
+        step = max(
+            1, POOL_VALUES // pools.shape[1]
+        )  # a large pool of all clusters is compared with some at a time
         for first in range(0, members.shape[1], step):
             some = members[:, first : first + step]
             origin = means[some[:, :1]]
@@ -123,11 +126,18 @@ class DeviceNeighbourhoods:
         neighbors = nearest[:, : self.n_neighbors]
         union = neighbors[neighbors].reshape(n_clusters, -1)
         itself = torch.arange(n_clusters, device=nearest.device).unsqueeze(1)
-        every = [itself, union, nearest[:, : length - room], followers_of(self.nearest, room), nearest[:, length - room :]]
+        every = [
+            itself,
+            union,
+            nearest[:, : length - room],
+            followers_of(self.nearest, room),
+            nearest[:, length - room :],
+        ]
         candidates = distinct_in_order(torch.cat(every, dim=1), length)
         if self.width > length:
             candidates = with_random(candidates, self.width, n_clusters, draws)
         self.candidates = candidates.to(torch.int32)
+        self.ordered = torch.sort(self.candidates, dim=1).values
 
 
 def random_cuts(means: torch.Tensor, depth: int, draws: torch.Generator) -> torch.Tensor:
@@ -147,7 +157,7 @@ def random_cuts(means: torch.Tensor, depth: int, draws: torch.Generator) -> torc
         node = torch.searchsorted(low, place, right=True) - 1
         pick = (torch.rand(n_nodes, generator=draws, device=device) * size).long().clamp(max=n_clusters)
         pick = torch.minimum(pick, size - 1)
-        probes = (pick.unsqueeze(1) + 1 + torch.arange(PROBES, device=device) * size.unsqueeze(1) // PROBES)
+        probes = pick.unsqueeze(1) + 1 + torch.arange(PROBES, device=device) * size.unsqueeze(1) // PROBES
         others = order[low[:-1].unsqueeze(1) + probes % size.unsqueeze(1)]
         a = means[order[low[:-1] + pick]]
         farthest = ((means[others] - a.unsqueeze(1)) ** 2).sum(2).argmax(1, keepdim=True)

@@ -116,7 +116,7 @@ class DeviceSearch:
         groups = sort_by_group(self.winners[:, 0].contiguous(), len(means))
         extra, n_extra = None, 0
         if not self._only_labels:
-            extra, n_extra = unlisted_distances(points, groups, lists, means, self.winners)
+            extra, n_extra = unlisted_distances(points, self.neighbourhoods.ordered, means, self.winners)
         tiles = tiling(points.n_features, len(points) / len(means), lists.longest, points.precision)
         pieces = cut(groups.start, tiles.points)
         facts = torch.empty((len(pieces), 3), dtype=torch.float64, device=points.device)

@@ -75,10 +75,12 @@ def weighted_sums(
     n_parts = triton.cdiv(n_features, features)
     if len(runs):
         sum_runs[(len(runs), n_parts)](
-            points.stored, points.stored.stride(0), n_features, points.scale, entries.rows, entries.parts, runs.group,
-            runs.first, runs.last, origins, run_sums, run_masses, ENTRIES=ENTRIES, FEATURES=features,
+            points.stored, points.stored.stride(0), n_features, points.scale, entries.rows, entries.parts,
+            runs.group, runs.first, runs.last, origins, run_sums, run_masses, ENTRIES=ENTRIES, FEATURES=features,
         )  # fmt: skip
     sums = torch.empty((n_clusters, n_features), dtype=torch.float64, device=device)
     masses = torch.empty(n_clusters, dtype=torch.float64, device=device)
-    merge_runs[(n_clusters, n_parts)](run_sums, run_masses, runs.start, n_features, sums, masses, FEATURES=features)
+    merge_runs[(n_clusters, n_parts)](
+        run_sums, run_masses, runs.start, n_features, sums, masses, FEATURES=features
+    )
     return sums, masses

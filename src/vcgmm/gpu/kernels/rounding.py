@@ -18,8 +18,8 @@ def rounded(values, MODE: tl.constexpr):
     Distances by expansion, |y|^2 + |m|^2 - 2 y m, are then exact distances of slightly moved points: rounding the
     product alone would leave errors that do not cancel.
 
-    MODE is "bf16" (8 bits of mantissa), "tf32" (11 bits, to nearest: left alone the hardware would cut them off) or
-    "fp32".
+    MODE is "bf16" (8 bits of mantissa), "tf32" (11 bits, to nearest: left alone the hardware would cut them off)
+    or "fp32".
     """
     if MODE == "bf16":
         result = values.to(tl.bfloat16)

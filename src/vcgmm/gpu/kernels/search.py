@@ -1,7 +1,7 @@
 """The E-step: a tile of points of one cell against the cell's list of centres, on the tensor cores.
 
 All points of a tile share one list, so distances are matrix products, in coordinates local to the cell: there even
-few bits rank near ties soundly.  The C' nearest are kept in registers as keys that hold distance and place.
+few bits rank near ties soundly.  The C' nearest are selected in registers.
 """
 
 from __future__ import annotations
@@ -11,29 +11,32 @@ import triton.language as tl
 
 from .rounding import add_products, rounded
 
-#: Greater than every key.
-NO_KEY = tl.constexpr(0x7FFFFFFFFFFFFFFF)
+#: Greater than every place on a list.
+NOWHERE = tl.constexpr(0x7FFFFFFF)
 
 #: Responsibilities below this share of a point's weight do not move a mean.
 NEGLIGIBLE = tl.constexpr(1e-9)
 
 
 @triton.jit
-def keys_of(distances, places):
-    """Distance (never negative) and place in one number that orders by distance, then by place."""
-    return (distances.to(tl.int32, bitcast=True).to(tl.int64) << 32) | places.to(tl.int64)
+def merge_nearest(distances, slots, best, places, column, N_BEST: tl.constexpr):
+    """The N_BEST nearest of distances (P, L) in slots (L,) and of best (P, K) in places (P, K), nearest first.
 
-
-@triton.jit
-def smallest(keys, best, column, N_BEST: tl.constexpr):
-    """The N_BEST smallest of keys (P, L) and best (P, K), ascending, in the first columns of (P, K)."""
-    found = tl.full(best.shape, NO_KEY, tl.int64)
+    Among equals the smallest slot comes first, so no order of evaluation shows.  One after the other the nearest is
+    found and struck out: a few instructions a value, all in registers.
+    """
+    found = tl.full(best.shape, float("inf"), tl.float32)
+    found_places = tl.full(best.shape, NOWHERE, tl.int32)
     for k in range(N_BEST):
-        least = tl.minimum(tl.min(keys, axis=1), tl.min(best, axis=1))[:, None]
+        least = tl.minimum(tl.min(distances, axis=1), tl.min(best, axis=1))[:, None]
+        here = tl.min(tl.where(distances == least, slots[None, :], NOWHERE), axis=1)
+        there = tl.min(tl.where(best == least, places, NOWHERE), axis=1)
+        place = tl.minimum(here, there)[:, None]
         found = tl.where(column == k, least, found)
-        keys = tl.where(keys == least, NO_KEY, keys)
-        best = tl.where(best == least, NO_KEY, best)
-    return found
+        found_places = tl.where(column == k, place, found_places)
+        distances = tl.where(slots[None, :] == place, float("inf"), distances)
+        best = tl.where(places == place, float("inf"), best)
+    return found, found_places
 
 
 @triton.jit
@@ -72,7 +75,7 @@ def search_tiles(
 
     Parameters
     ----------
-    points : (N, >= D) any float or 8-bit integer, IN, its rows `stride` apart; scale times a row are its coordinates
+    points : (N, >= D) any float or 8-bit integer, IN, rows `stride` apart; scale times a row are its coordinates
     order : (n,) int64, IN
     tile_cell, tile_first, tile_last : (n_tiles,), IN, tile t holds the rows order[first:last] of a cell
     origins : (n_cells, D) float32, IN, what coordinates of a cell are taken about
@@ -98,11 +101,12 @@ def search_tiles(
     column = tl.arange(0, COLUMNS)[None, :]
     length = tl.load(list_length + cell)
     here = lists + tl.load(list_first + cell)
-    best = tl.full((POINTS, COLUMNS), NO_KEY, tl.int64)
+    best = tl.full((POINTS, COLUMNS), float("inf"), tl.float32)
+    places = tl.full((POINTS, COLUMNS), NOWHERE, tl.int32)
     if HAS_OLD:
         known = inside[:, None] & (column < N_BEST)
-        distance = tl.load(extra + row[:, None] * N_BEST + column, mask=known, other=float("inf"))
-        best = tl.where(known & (distance < float("inf")), keys_of(distance, length + column), best)
+        best = tl.load(extra + row[:, None] * N_BEST + column, mask=known, other=float("inf"))
+        places = tl.where(best < float("inf"), length + column, NOWHERE)
     for block in range(0, length, CENTRES):
         slot = block + tl.arange(0, CENTRES)
         listed = slot < length
@@ -129,12 +133,12 @@ def search_tiles(
             row_squares += tl.sum(wide_y * wide_y, axis=1)
             centre_squares += tl.sum(wide_m * wide_m, axis=1)
         distances = tl.maximum(row_squares[:, None] + centre_squares[None, :] - 2.0 * products, 0.0)
-        keys = tl.where(listed[None, :], keys_of(distances, slot[None, :] + tl.zeros_like(distances).to(tl.int32)), NO_KEY)
-        best = smallest(keys, best, column, N_BEST)
+        distances = tl.where(listed[None, :], distances, float("inf"))
+        best, places = merge_nearest(distances, slot, best, places, column, N_BEST)
 
     found = inside[:, None] & (column < N_BEST)
-    slot = (best & 0xFFFFFFFF).to(tl.int32)
-    distance = (best >> 32).to(tl.int32).to(tl.float32, bitcast=True)
+    slot = places
+    distance = best
     listed = slot < length
     winner = tl.load(here + slot, mask=found & listed, other=0)
     target = row[:, None] * N_BEST
@@ -164,32 +168,37 @@ def search_tiles(
 
 @triton.jit
 def find_unlisted(
-    order,
-    tile_cell,
-    tile_first,
-    tile_last,
-    lists,
-    list_first,
-    list_length,
     old,
+    n_points,
+    ordered,
+    length,
     unlisted,
     N_BEST: tl.constexpr,
+    COLUMNS: tl.constexpr,
+    STEPS: tl.constexpr,
     POINTS: tl.constexpr,
-    CENTRES: tl.constexpr,
 ):
-    """Which winners of before (N, N_BEST) are not on the list of their point's cell: (N, N_BEST) int8, OUT."""
-    tile = tl.program_id(0)
-    cell = tl.load(tile_cell + tile).to(tl.int64)
-    place = tl.load(tile_first + tile) + tl.arange(0, POINTS)
-    inside = place < tl.load(tile_last + tile)
-    row = tl.load(order + place, mask=inside, other=0)
-    length = tl.load(list_length + cell)
-    here = lists + tl.load(list_first + cell)
-    for k in range(N_BEST):
-        winner = tl.load(old + row * N_BEST + k, mask=inside, other=-1)
-        there = (winner < 0).to(tl.int32)
-        for block in range(0, length, CENTRES):
-            slot = block + tl.arange(0, CENTRES)
-            centre = tl.load(here + slot, mask=slot < length, other=-2)
-            there += tl.sum((winner[:, None] == centre[None, :]).to(tl.int32), axis=1)
-        tl.store(unlisted + row * N_BEST + k, (there == 0).to(tl.int8), mask=inside)
+    """Which winners of before are not on the list of their point's cell, the nearest winner.
+
+    Parameters
+    ----------
+    old : (N, N_BEST) int32, IN, -1 for none
+    ordered : (n_cells, length) int32, IN, the lists in ascending order
+    unlisted : (N, N_BEST) int8, OUT
+    STEPS : constexpr, 2^STEPS is more than `length`
+    """
+    row = tl.program_id(0).to(tl.int64) * POINTS + tl.arange(0, POINTS)
+    column = tl.arange(0, COLUMNS)[None, :]
+    inside = (row < n_points)[:, None] & (column < N_BEST)
+    cell = tl.load(old + row * N_BEST, mask=row < n_points, other=0).to(tl.int64)
+    winner = tl.load(old + row[:, None] * N_BEST + column, mask=inside, other=-1)
+    known = inside & (winner >= 0)
+    here = ordered + (cell * length)[:, None]
+    low = tl.zeros((POINTS, COLUMNS), tl.int32)
+    high = tl.full((POINTS, COLUMNS), 0, tl.int32) + length
+    for _ in range(STEPS):  # bisection: the first place whose centre is not smaller
+        middle = (low + high) // 2
+        smaller = tl.load(here + middle, mask=known & (low < high), other=0) < winner
+        low, high = tl.where(smaller & (low < high), middle + 1, low), tl.where(smaller, high, middle)
+    there = tl.load(here + low, mask=known & (low < length), other=-1) == winner
+    tl.store(unlisted + row[:, None] * N_BEST + column, (known & ~there).to(tl.int8), mask=inside)

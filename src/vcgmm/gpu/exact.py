@@ -1,0 +1,81 @@
+"""Sums and draws on integers: running sums of floats on a GPU differ from run to run, those of integers do not."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+#: No sum of what is made here reaches this power of two.
+BITS = 62
+
+
+def in_units(masses: torch.Tensor, largest: torch.Tensor) -> torch.Tensor:
+    """Masses (n,) as multiples of their largest's 2^-k, k as large as their sum allows: int64.
+
+    Parameters
+    ----------
+    masses : (n,) float tensor, not negative
+    largest : (n,) or 0-dimensional float tensor
+        No mass is larger than its entry; 0 where all are.
+    """
+    room = BITS - max(1, len(masses)).bit_length()
+    share = masses.double() / torch.where(largest > 0, largest, 1.0).double()
+    return (share * math.ldexp(1.0, room)).long()
+
+
+def sums_by_label(values: torch.Tensor, labels: torch.Tensor, n_labels: int) -> torch.Tensor:
+    """Sums of values (n,), not negative, by labels (n,): (n_labels,) float64."""
+    largest = values.max() if len(values) else values.new_zeros(())
+    room = BITS - max(1, len(values)).bit_length()
+    sums = torch.zeros(n_labels, dtype=torch.int64, device=values.device)
+    sums.index_add_(0, labels.long(), in_units(values, largest))
+    return sums.double() * (largest.double() / math.ldexp(1.0, room))
+
+
+class Urn:
+    """Entries that are drawn by their masses, never one of mass 0 unless all are.
+
+    Parameters
+    ----------
+    masses : (n,) float tensor, not negative
+    """
+
+    def __init__(self, masses: torch.Tensor) -> None:
+        self._running = torch.cumsum(in_units(masses, masses.max()), 0)
+        self.is_empty = int(self._running[-1]) == 0
+
+    def draw(self, uniforms: torch.Tensor) -> torch.Tensor:
+        """One entry for each number in [0, 1), (k,) float64: (k,) int64."""
+        total = self._running[-1]
+        targets = torch.minimum((uniforms * total.double()).long(), total - 1)
+        return torch.searchsorted(self._running, targets, right=True)
+
+
+def draw_in_groups(
+    masses: torch.Tensor, group: torch.Tensor, start: torch.Tensor, uniforms: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Some entries of every group, drawn by mass.
+
+    Parameters
+    ----------
+    masses : (n,) float32 tensor, not negative
+    group : (n,) int64 tensor
+        Ascending: that of each entry.
+    start : (n_groups + 1,) int64 tensor
+        Where groups begin.
+    uniforms : (n_groups, k) float64 tensor
+
+    Returns
+    -------
+    picks : (n_groups, k) int64 tensor
+        Where a group has no mass, of no meaning but in range.
+    any_mass : (n_groups,) bool tensor
+    """
+    largest = masses.new_zeros(len(start) - 1).scatter_reduce_(0, group, masses, "amax")
+    running = torch.cumsum(in_units(masses, largest[group]), 0)
+    bounds = torch.cat([running.new_zeros(1), running])[start]
+    totals = bounds.diff()
+    targets = torch.minimum((uniforms * totals.double().unsqueeze(1)).long(), (totals - 1).unsqueeze(1))
+    picks = torch.searchsorted(running, bounds[:-1].unsqueeze(1) + targets.clamp(min=0), right=True)
+    return picks.clamp(max=len(masses) - 1), totals > 0
