@@ -105,12 +105,12 @@ class DeviceNeighbourhoods:
             some = members[:, first : first + step]
             origin = means[some[:, :1]]
             rows, centres = means[some.clamp(min=0)] - origin, means[pools.clamp(min=0)] - origin
-            distances = (centres * centres).sum(2).unsqueeze(1) - 2 * torch.bmm(rows, centres.transpose(1, 2))
-            distances += (rows * rows).sum(2).unsqueeze(2)
-            distances.clamp_(min=0)
+            squares = torch.linalg.vecdot(centres, centres).unsqueeze(1)
+            # Less the square of the row itself: that changes no ranking.
+            distances = torch.baddbmm(squares, rows, centres.transpose(1, 2), alpha=-2)
             distances.masked_fill_((pools < 0).unsqueeze(1), torch.inf)
             # It comes first, even among others in the same place.
-            distances.masked_fill_(pools.unsqueeze(1) == some.unsqueeze(2), -1.0)
+            distances.masked_fill_(pools.unsqueeze(1) == some.unsqueeze(2), -torch.inf)
             places = ranked(distances, length)
             found = torch.gather(pools.unsqueeze(1).expand(-1, some.shape[1], -1), 2, places).to(torch.int32)
             inside = some >= 0

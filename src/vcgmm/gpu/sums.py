@@ -14,8 +14,8 @@ from .points import DevicePoints
 #: Entries that one program adds up in float32; beyond, sums are merged in float64.
 RUN = 512
 
-#: Entries and features that a program holds at a time.
-ENTRIES, FEATURES = 16, 128
+#: Entries and features that a program holds at a time, and features of a warp: few long reads are the fastest.
+ENTRIES, FEATURES, WARP_FEATURES = 8, 1024, 256
 
 
 @dataclass(frozen=True)
@@ -77,6 +77,7 @@ def weighted_sums(
         sum_runs[(len(runs), n_parts)](
             points.stored, points.stored.stride(0), n_features, points.scale, entries.rows, entries.parts,
             runs.group, runs.first, runs.last, origins, run_sums, run_masses, ENTRIES=ENTRIES, FEATURES=features,
+            num_warps=max(1, features // WARP_FEATURES),
         )  # fmt: skip
     sums = torch.empty((n_clusters, n_features), dtype=torch.float64, device=device)
     masses = torch.empty(n_clusters, dtype=torch.float64, device=device)

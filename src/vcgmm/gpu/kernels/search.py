@@ -22,8 +22,8 @@ NEGLIGIBLE = tl.constexpr(1e-9)
 def merge_nearest(distances, slots, best, places, column, N_BEST: tl.constexpr):
     """The N_BEST nearest of distances (P, L) in slots (L,) and of best (P, K) in places (P, K), nearest first.
 
-    Among equals the smallest slot comes first, so no order of evaluation shows.  One after the other the nearest is
-    found and struck out: a few instructions a value, all in registers.
+    Among equals the smallest slot comes first, so no order of evaluation shows.  One after the other the nearest
+    is found and struck out: a few instructions a value, all in registers.
     """
     found = tl.full(best.shape, float("inf"), tl.float32)
     found_places = tl.full(best.shape, NOWHERE, tl.int32)
@@ -143,7 +143,9 @@ def search_tiles(
     winner = tl.load(here + slot, mask=found & listed, other=0)
     target = row[:, None] * N_BEST
     if HAS_OLD:
-        kept = tl.load(old + target + (slot - length), mask=found & (slot >= length), other=0)
+        kept = tl.load(
+            old + target + (slot - length), mask=found & (slot >= length) & (slot < length + N_BEST), other=0
+        )
         winner = tl.where(listed, winner, kept)
     tl.store(winners + target + column, winner, mask=found)
     if POSTERIOR:
