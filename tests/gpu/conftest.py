@@ -1,4 +1,4 @@
-"""Where the tests of the GPU run: on one, or without one under Triton's interpreter (make test-gpu-interpreted)."""
+"""Where the tests of the GPU run: on one, or under Triton's interpreter (make test-gpu-interpreted)."""
 
 from __future__ import annotations
 

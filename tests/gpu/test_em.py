@@ -63,7 +63,7 @@ def test_e_steps_are_those_of_the_cpu(device: Any, precision: str, n_candidates:
     for _ in range(3):  # both from the same means: what differs is not carried on
         one = cpu.e_step(means, variance)
         other = there.e_step(on(device, means), variance)
-        assert other.variance == pytest.approx(one.variance, rel=1e-12)
+        assert other.variance == pytest.approx(one.variance, rel=1e-6)
         assert other.log_sum == pytest.approx(one.log_sum, rel=BOUND[precision])
         assert other.scatter == pytest.approx(one.scatter, rel=SUMS[precision])
         assert other.total_weight == pytest.approx(one.total_weight, rel=1e-6)

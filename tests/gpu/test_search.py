@@ -122,8 +122,8 @@ def test_an_e_step_is_that_of_the_formulas(device: Any, mode: str) -> None:
     shares = torch.empty((n, n_best), device=device)
     facts = torch.empty((len(pieces), 3), dtype=torch.float64, device=device)
     launch_search(
-        points, groups.order, pieces, means, lists, means, tiles, mode, winners, precision=precision, shares=shares,
-        facts=facts,
+        points, groups.order, pieces, means, lists, means, tiles, mode, winners, precision=precision,
+        shares=shares, facts=facts,
     )  # fmt: skip
     exact = squares(X, means)
     near = exact.gather(1, winners.long())

@@ -18,6 +18,9 @@ from .points import DevicePoints
 #: Markov chains run together: their distances to all earlier centres are one matrix product.
 CHAINS = 256
 
+#: Distances below this share of the squared norms are rounding, in float32: they are taken anew, directly.
+CANCELLED = 1e-4
+
 #: Values of one such product.
 PRODUCT_VALUES = 1 << 28
 
@@ -60,15 +63,25 @@ def distances_to_row(points: DevicePoints, row: torch.Tensor) -> torch.Tensor:
 
 
 def nearest_squares(rows: torch.Tensor, centres: torch.Tensor) -> torch.Tensor:
-    """Squared distances of rows (n, D) to the nearest of centres (k, D), (n,) float32, by products."""
+    """Squared distances of rows (n, D) to the nearest of centres (k, D), (n,) float32, by products.
+
+    What the products leave too few digits of is taken anew by differences: exactly 0 for a centre itself.
+    """
     origin = centres.mean(0)
     rows, centres = rows - origin, centres - origin
     best = torch.full((len(rows),), torch.inf, device=rows.device)
+    nearest = torch.zeros(len(rows), dtype=torch.int64, device=rows.device)
     step = max(1, PRODUCT_VALUES // len(rows))
     for first in range(0, len(centres), step):
         part = centres[first : first + step]
-        best = torch.minimum(best, ((part * part).sum(1) - 2 * (rows @ part.T)).min(1).values)
-    return (best + (rows * rows).sum(1)).clamp(min=0)
+        near, place = ((part * part).sum(1) - 2 * (rows @ part.T)).min(1)
+        nearest = torch.where(near < best, place + first, nearest)
+        best = torch.minimum(best, near)
+    squares = (rows * rows).sum(1)
+    best += squares
+    suspects = torch.nonzero(best < CANCELLED * squares).view(-1)
+    best[suspects] = ((rows[suspects] - centres[nearest[suspects]]) ** 2).sum(1)
+    return best
 
 
 def afkmc2(
