@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 import torch
-
 from sets import SETS, load
+
 from vcgmm import VCGMM
 from vcgmm.algorithm.frame import Frame
 from vcgmm.gpu.arrays import DeviceArray
@@ -141,7 +141,7 @@ def brute_force(part: str, X: torch.Tensor, n_clusters: int, n_iter: int) -> Non
     lloyd_step(X[: 1 << 20], centres)
     times = []
     for _ in range(n_iter):
-        took, (centres, _) = seconds(lambda: lloyd_step(X, centres))
+        took, (centres, _) = seconds(lambda centres=centres: lloyd_step(X, centres))
         times.append(took)
     torch.backends.cuda.matmul.allow_tf32 = False
     report(
@@ -192,13 +192,16 @@ def real() -> None:
         there = fit(f"real: {name}", X, SETS[name], 3)
         on_device = torch.from_numpy(X).to(DEVICE)
         fit(f"real: {name}, tensor", on_device, SETS[name], 3)
-        options = {"coreset_size": None, "random_state": 0}
-        VCGMM(SETS[name], max_iter=2, **options).fit(X[: 1 << 16])
-        took, here = seconds(lambda options=options, X=X, name=name: VCGMM(SETS[name], **options).fit(X))
-        report(
-            f"real: {name}", cpu_total_s=took, cpu_n_iter=here.n_iter_, cpu_bound=here.lower_bound_,
-            cpu_error=here.quantization_error(X), gpu_error=there.set_params(device="cpu").quantization_error(X), gpu_bound=there.lower_bound_,
-        )  # fmt: skip
+        gpu_error = there.set_params(device="cpu").quantization_error(X)
+        report(f"real: {name}", gpu_error=gpu_error, gpu_bound=there.lower_bound_)
+        for n_threads in (None, 2):
+            cpu = {"coreset_size": None, "random_state": 0, "n_threads": n_threads}
+            VCGMM(SETS[name], max_iter=2, tol=1.0, **cpu).fit(X[: 1 << 16])
+            took, here = seconds(lambda cpu=cpu, X=X, name=name: VCGMM(SETS[name], **cpu).fit(X))
+            report(
+                f"real: {name}", n_threads=n_threads or "all", cpu_total_s=took, cpu_n_iter=here.n_iter_,
+                cpu_bound=here.lower_bound_, cpu_error=here.quantization_error(X),
+            )  # fmt: skip
         peers(f"real: {name}", on_device, SETS[name], 25)
 
 
@@ -231,10 +234,7 @@ def _host(tensor: torch.Tensor) -> np.ndarray:
 
 def roofline() -> None:
     """Bytes and operations of each kernel of an E-step, over the ceilings that this device shows."""
-    big = torch.empty(1 << 31, dtype=torch.uint8, device=DEVICE)
-    other = torch.empty_like(big)
-    bandwidth = 2 * big.numel() / milliseconds(lambda: other.copy_(big)) / 1e9
-    del big, other
+    bandwidth = _copy_rate()
     rates = {}
     for mode, dtype in (("bf16", torch.bfloat16), ("tf32", torch.float32)):
         torch.backends.cuda.matmul.allow_tf32 = True
@@ -245,6 +245,13 @@ def roofline() -> None:
     shapes = [(4_000_000, 128, 100_000, torch.float32, "tf32"), (2_000_000, 3072, 8192, torch.bfloat16, "bf16")]
     for n, n_features, n_clusters, dtype, mode in shapes:
         _roofline(mixture(n, n_features, n_clusters, dtype), n_clusters, mode, bandwidth, rates[mode])
+
+
+def _copy_rate() -> float:
+    """Terabytes a second, read and written, of a large copy on the device."""
+    big = torch.empty(1 << 31, dtype=torch.uint8, device=DEVICE)
+    other = torch.empty_like(big)
+    return 2 * big.numel() / milliseconds(lambda: other.copy_(big)) / 1e9
 
 
 def _roofline(X: torch.Tensor, n_clusters: int, mode: str, bandwidth: float, rate: float) -> None:

@@ -15,6 +15,8 @@ from vcgmm.algorithm.random import generator  # noqa: E402
 from vcgmm.algorithm.subspace import SearchSettings  # noqa: E402
 from vcgmm.algorithm.two_level import two_level as two_level_on_cpu  # noqa: E402
 from vcgmm.gpu.arrays import on_host  # noqa: E402
+from vcgmm.gpu.cells import sort_by_group  # noqa: E402
+from vcgmm.gpu.greedy import seed_cells  # noqa: E402
 from vcgmm.gpu.hashing import count_distinct, row_hashes  # noqa: E402
 from vcgmm.gpu.points import DevicePoints  # noqa: E402
 from vcgmm.gpu.seeding import seeded  # noqa: E402
@@ -135,3 +137,36 @@ def test_equal_rows_have_equal_fingerprints(device: Any, dtype: str) -> None:
 
 def test_zeros_of_both_signs_are_one(device: Any) -> None:
     assert count_distinct(torch.tensor([[0.0], [-0.0], [1.0]], device=device), 3) == 2
+
+
+def test_greedy_seeds_lower_the_error_as_they_say(device: Any) -> None:
+    X, weights = mixture(300, 5, 12)
+    points = on(device, X, weights)
+    labels = torch.from_numpy((X[:, 0] > 0).astype(np.int32) * 2).to(device)  # nobody is in the second cell
+    groups = sort_by_group(labels, 3)
+    wanted = np.array([6, 0, 9])
+    found = seed_cells(points, groups, wanted, 1000, 3, torch.Generator(device).manual_seed(0))
+    assert found.start.tolist() == [0, 6, 6, 15]
+    for cell, (a, b) in enumerate(zip(found.start[:-1], found.start[1:], strict=True)):
+        here = np.flatnonzero(labels.cpu().numpy() == cell)
+        rows = found.rows[a:b]
+        assert set(rows) <= set(here)
+        assert len(set(rows)) == len(rows)
+        for k in range(1, len(rows) + 1):  # the sample is all of the cell
+            distances = ((X[here][:, None] - X[rows[:k]][None]) ** 2).sum(2).min(1)
+            assert found.potentials[a + k - 1] == pytest.approx(float(weights[here] @ distances), rel=1e-4)
+
+
+def test_first_seeds_are_drawn_by_weight_and_later_ones_by_distance(device: Any) -> None:
+    X = np.array([[0.0], [0.0], [10.0], [11.0]], np.float32)
+    points = on(device, X, np.array([1.0, 0.0, 0.0, 3.0]))
+    groups = sort_by_group(torch.zeros(4, dtype=torch.int32, device=device), 1)
+    firsts = []
+    for seed in range(40):
+        draws = torch.Generator(device).manual_seed(seed)
+        found = seed_cells(points, groups, np.array([3]), 4, 3, draws)
+        firsts.append(int(found.rows[0]))
+        assert set(found.rows[:2]) == {0, 3}  # no others have any weight
+        assert found.rows[2] == -1
+        assert found.potentials[1] == found.potentials[2] == 0.0
+    assert 20 <= firsts.count(3) < 40

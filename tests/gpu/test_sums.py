@@ -12,7 +12,7 @@ pytest.importorskip("triton", reason="tests of the GPU need Triton")
 
 from vcgmm.algorithm.frame import Frame  # noqa: E402
 from vcgmm.gpu.cells import cut, sort_by_group  # noqa: E402
-from vcgmm.gpu.exact import Urn, draw_in_groups, sums_by_label  # noqa: E402
+from vcgmm.gpu.exact import Urn, sums_by_label  # noqa: E402
 from vcgmm.gpu.points import DevicePoints  # noqa: E402
 from vcgmm.gpu.sums import RUN, Entries, entries_of, weighted_sums  # noqa: E402
 
@@ -80,14 +80,3 @@ def test_an_urn_draws_by_mass_and_nothing_of_mass_zero(device: Any) -> None:
     drawn = Urn(masses).draw(torch.linspace(0, 1, 4001, dtype=torch.float64, device=device)[:-1])
     assert torch.bincount(drawn, minlength=5).tolist() == [0, 1000, 0, 3000, 0]
     assert Urn(torch.zeros(3, device=device)).is_empty
-
-
-def test_draws_in_groups_follow_each_groups_own_masses(device: Any) -> None:
-    masses = torch.tensor([1e-20, 3e-20, 5.0, 0.0, 0.0], device=device)  # small beside others, not in its group
-    group = torch.tensor([0, 0, 1, 2, 2], device=device)
-    start = torch.tensor([0, 2, 3, 5], device=device)
-    uniforms = ((torch.arange(400, dtype=torch.float64, device=device) + 0.5) / 400).expand(3, -1)
-    picks, any_mass = draw_in_groups(masses, group, start, uniforms)
-    assert any_mass.tolist() == [True, True, False]
-    assert torch.bincount(picks[0], minlength=5).tolist() == [100, 300, 0, 0, 0]
-    assert (picks[1] == 2).all()

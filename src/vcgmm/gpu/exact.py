@@ -50,32 +50,3 @@ class Urn:
         total = self._running[-1]
         targets = torch.minimum((uniforms * total.double()).long(), total - 1)
         return torch.searchsorted(self._running, targets, right=True)
-
-
-def draw_in_groups(
-    masses: torch.Tensor, group: torch.Tensor, start: torch.Tensor, uniforms: torch.Tensor
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Some entries of every group, drawn by mass.
-
-    Parameters
-    ----------
-    masses : (n,) float32 tensor, not negative
-    group : (n,) int64 tensor
-        Ascending: that of each entry.
-    start : (n_groups + 1,) int64 tensor
-        Where groups begin.
-    uniforms : (n_groups, k) float64 tensor
-
-    Returns
-    -------
-    picks : (n_groups, k) int64 tensor
-        Where a group has no mass, of no meaning but in range.
-    any_mass : (n_groups,) bool tensor
-    """
-    largest = masses.new_zeros(len(start) - 1).scatter_reduce_(0, group, masses, "amax")
-    running = torch.cumsum(in_units(masses, largest[group]), 0)
-    bounds = torch.cat([running.new_zeros(1), running])[start]
-    totals = bounds.diff()
-    targets = torch.minimum((uniforms * totals.double().unsqueeze(1)).long(), (totals - 1).unsqueeze(1))
-    picks = torch.searchsorted(running, bounds[:-1].unsqueeze(1) + targets.clamp(min=0), right=True)
-    return picks.clamp(max=len(masses) - 1), totals > 0

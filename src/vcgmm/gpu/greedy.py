@@ -1,4 +1,4 @@
-"""Greedy D^2 seeding inside many cells at once, one seed for each in every round."""
+"""Greedy D^2 seeding inside many cells at once."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import numpy as np
 import torch
 import triton
 
-from .cells import Groups, cut, running_start, spread_out
-from .exact import draw_in_groups, sums_by_label
-from .kernels.seeding import try_candidates
+from .cells import Groups, running_start, spread_out
+from .exact import sums_by_label
+from .kernels.seeding import seed_in_cells
 from .points import DevicePoints
 
-#: Rows and features that one program compares with a candidate.
-ROWS, FEATURES = 64, 64
+#: Rows and features that a program compares with a candidate at a time.
+ROWS, FEATURES = 128, 64
 
 
 @dataclass(frozen=True)
@@ -71,40 +71,25 @@ def seed_cells(
     draws : torch.Generator
     """
     device = points.device
-    n_cells, n_rounds = len(wanted), int(wanted.max(initial=0))
+    n_cells = len(wanted)
     seed_start = np.concatenate([[0], np.cumsum(wanted)])
     asked = torch.from_numpy(wanted).to(device)
     sample = spread_sample(groups, torch.minimum(groups.sizes, sample_per_seed * asked), draws)
-    cell = spread_out(sample.sizes)
-    rows = points.at(sample.order)
-    masses = points.weights[sample.order]
-    whole = sums_by_label(points.weights[groups.order], spread_out(groups.sizes), n_cells)
-    factor = whole / sums_by_label(masses, cell, n_cells).clamp(min=torch.finfo(torch.float64).tiny)
-    pieces = cut(sample.start, ROWS)
-    near = torch.full((len(rows),), torch.inf, device=device)
-    tried = torch.empty((n_trials, len(rows)), device=device)
-    errors = torch.zeros((n_trials, len(pieces)), dtype=torch.float64, device=device)
-    found = torch.full((n_rounds, n_cells), -1, dtype=torch.int64, device=device)
-    potentials = torch.zeros((n_rounds, n_cells), dtype=torch.float64, device=device)
-    every = torch.arange(len(rows), device=device)
-    for r in range(n_rounds if len(rows) else 0):
-        uniforms = torch.rand((n_cells, n_trials), generator=draws, dtype=torch.float64, device=device)
-        if r == 0:  # by weight, and no choice
-            picks, any_mass = draw_in_groups(masses, cell, sample.start, uniforms[:, :1])
-            picks = picks.expand(-1, n_trials).contiguous()
-        else:
-            picks, any_mass = draw_in_groups(masses * near, cell, sample.start, uniforms)
-        active = any_mass & (asked > r)
-        try_candidates[(len(pieces),)](
-            rows, len(rows), points.n_features, pieces.group, pieces.first, pieces.last, active.to(torch.int8),
-            picks, masses, near, tried, errors, N_TRIALS=n_trials, ROWS=ROWS,
-            FEATURES=min(FEATURES, triton.next_power_of_2(points.n_features)),
+    n_seeds, n_rows = int(seed_start[-1]), len(sample.order)
+    seeds = torch.full((n_seeds,), -1, dtype=torch.int64, device=device)
+    potentials = torch.zeros(n_seeds, dtype=torch.float64, device=device)
+    if n_rows:
+        masses = points.weights[sample.order]
+        whole = sums_by_label(points.weights[groups.order], spread_out(groups.sizes), n_cells)
+        sampled = sums_by_label(masses, spread_out(sample.sizes), n_cells)
+        factor = whole / sampled.clamp(min=torch.finfo(torch.float64).tiny)
+        blocks = running_start((sample.sizes + (ROWS - 1)) // ROWS)
+        seed_in_cells[(n_cells,)](
+            points.at(sample.order), points.n_features, sample.start, torch.from_numpy(seed_start).to(device),
+            blocks, masses, torch.rand((n_seeds, n_trials), generator=draws, dtype=torch.float64, device=device), factor,
+            torch.empty(n_rows, device=device), torch.empty((n_trials, n_rows), device=device), n_rows,
+            torch.empty(int(blocks[-1]), dtype=torch.float64, device=device), seeds, potentials, N_TRIALS=n_trials,
+            ROWS=ROWS, FEATURES=min(FEATURES, triton.next_power_of_2(points.n_features)), num_warps=8,
         )  # fmt: skip
-        left = torch.segment_reduce(errors.T.contiguous(), "sum", offsets=pieces.start, axis=0)
-        best = left.min(1, keepdim=True).values
-        trial = (left == best).to(torch.int8).argmax(1, keepdim=True)
-        near = torch.where(active[cell], tried[trial.squeeze(1)[cell], every], near)
-        found[r] = torch.where(active, sample.order[picks.gather(1, trial).squeeze(1)], -1)
-        potentials[r] = torch.where(active, best.squeeze(1) * factor, 0.0)
-    by_cell = torch.arange(n_rounds, device=device).unsqueeze(0) < asked.unsqueeze(1)
-    return CellSeeds(found.T[by_cell].cpu().numpy(), potentials.T[by_cell].cpu().numpy(), seed_start)
+        seeds = torch.where(seeds >= 0, sample.order[seeds.clamp(min=0)], -1)
+    return CellSeeds(seeds.cpu().numpy(), potentials.cpu().numpy(), seed_start)

@@ -123,9 +123,12 @@ def afkmc2(
         n_evaluations += batch.numel() * (begin + 1) + chain_length * len(batch) * (len(batch) - 1) // 2
         chosen = torch.from_numpy(places).to(device)
         rows[begin + 1 : begin + 1 + len(batch)] = batch.reshape(-1)[chosen.clamp(min=0)]
-        for place in np.flatnonzero(places < 0):  # a chain that met nothing but centres
-            rows[begin + 1 + place] = _far_from_all(points, rows[: begin + 1 + place], rng)
-            n_evaluations += len(points) * (begin + 1 + int(place))
+        known = np.concatenate([np.ones(begin + 1, bool), places >= 0])
+        for place in begin + 1 + np.flatnonzero(places < 0):  # a chain that met nothing but centres
+            found = torch.from_numpy(np.flatnonzero(known)).to(device)
+            rows[place] = _far_from_all(points, rows[found], rng)
+            known[place] = True
+            n_evaluations += len(points) * len(found)
         advance(len(batch))
     return rows, n_evaluations
 
