@@ -14,7 +14,7 @@ from .kernels.seeding import seed_in_cells
 from .points import DevicePoints
 
 #: Rows and features that a program compares with a candidate at a time.
-ROWS, FEATURES = 128, 64
+ROWS, FEATURES = 512, 32
 
 
 @dataclass(frozen=True)
@@ -84,11 +84,12 @@ def seed_cells(
         sampled = sums_by_label(masses, spread_out(sample.sizes), n_cells)
         factor = whole / sampled.clamp(min=torch.finfo(torch.float64).tiny)
         blocks = running_start((sample.sizes + (ROWS - 1)) // ROWS)
+        uniforms = torch.rand((n_seeds, n_trials), generator=draws, dtype=torch.float64, device=device)
+        near, tried = torch.empty(n_rows, device=device), torch.empty((n_trials, n_rows), device=device)
+        totals = torch.empty(int(blocks[-1]), dtype=torch.float64, device=device)
         seed_in_cells[(n_cells,)](
             points.at(sample.order), points.n_features, sample.start, torch.from_numpy(seed_start).to(device),
-            blocks, masses, torch.rand((n_seeds, n_trials), generator=draws, dtype=torch.float64, device=device), factor,
-            torch.empty(n_rows, device=device), torch.empty((n_trials, n_rows), device=device), n_rows,
-            torch.empty(int(blocks[-1]), dtype=torch.float64, device=device), seeds, potentials, N_TRIALS=n_trials,
+            blocks, masses, uniforms, factor, near, tried, n_rows, totals, seeds, potentials, N_TRIALS=n_trials,
             ROWS=ROWS, FEATURES=min(FEATURES, triton.next_power_of_2(points.n_features)), num_warps=8,
         )  # fmt: skip
         seeds = torch.where(seeds >= 0, sample.order[seeds.clamp(min=0)], -1)

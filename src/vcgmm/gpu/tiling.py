@@ -7,6 +7,10 @@ from dataclasses import dataclass
 import triton
 
 
+#: Cells of so many points, in so many dimensions, are worth tiles of twice the size.
+MANY_POINTS, WIDE = 96, 256
+
+
 @dataclass(frozen=True)
 class Tiling:
     """Shape of the tiles of a search.
@@ -37,7 +41,7 @@ def tiling(n_features: int, points_per_cell: float, n_centres: int, mode: str) -
     mode : str
         What products are computed in.
     """
-    points = 64 if points_per_cell < 96 else 128
+    points = 128 if points_per_cell >= MANY_POINTS and n_features >= WIDE else 64
     centres = min(128, max(16, triton.next_power_of_2(n_centres)))
     widest = 64 if mode == "bf16" else 32
     features = min(widest, max(16, triton.next_power_of_2(n_features)))
