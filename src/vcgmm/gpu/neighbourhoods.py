@@ -11,6 +11,9 @@ from ..algorithm.random import generator
 from ..kernels.neighbors import BAND
 from .ranking import distinct_in_order, ranked
 
+#: Up to so many clusters are all compared with one another: on a GPU that is no more work than to divide them.
+ALL_COMPARED = 4096
+
 #: Members of a node looked at to find one far from a first.
 PROBES = 8
 
@@ -72,7 +75,7 @@ class DeviceNeighbourhoods:
         """Fill `nearest` with the nearest of each cluster's pool."""
         n_clusters, length = self.nearest.shape
         pool_size = min(n_clusters, max(POOL_SIZE, 2 * length))
-        if pool_size == n_clusters:
+        if n_clusters <= max(pool_size, ALL_COMPARED):
             groups = torch.arange(n_clusters, device=means.device).view(1, -1)
             self._rank_in_pools(means, groups, groups)
             return n_clusters * n_clusters
@@ -98,9 +101,8 @@ class DeviceNeighbourhoods:
         """The nearest of the pool (g, p) for all members (g, s) of some groups, itself first; -1 is nobody."""
         length = self.nearest.shape[1]
         out = self.nearest if out is None else out
-        step = max(
-            1, POOL_VALUES // pools.shape[1]
-        )  # a large pool of all clusters is compared with some at a time
+        # A pool of all clusters is compared with some of them at a time.
+        step = max(1, POOL_VALUES // pools.shape[1])
         for first in range(0, members.shape[1], step):
             some = members[:, first : first + step]
             origin = means[some[:, :1]]

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import triton
 
-
 #: Cells of so many points, in so many dimensions, are worth tiles of twice the size.
 MANY_POINTS, WIDE = 96, 256
 
