@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,12 +12,13 @@ from vcgmm.algorithm.coreset import (
     Coreset,
     all_rows,
     count_distinct,
+    in_memory,
     lightweight_coreset,
     row_hashes,
 )
 from vcgmm.algorithm.drawing import sampling_probabilities
 from vcgmm.algorithm.frame import Moments, moments
-from vcgmm.data import ArrayRows
+from vcgmm.data import ArrayRows, Selection
 from vcgmm.parallel import Workers
 
 
@@ -91,6 +94,24 @@ def test_weights_are_w_over_n_q_times_the_number_of_draws() -> None:
     assert (np.diff(coreset.indices) > 0).all()
     np.testing.assert_array_equal(coreset.points, X[coreset.indices])
     assert len(coreset) == len(coreset.indices)
+
+
+@pytest.mark.parametrize("kind", ["float32", "uint8", "Fortran", "mapped"])
+def test_rows_of_an_array_in_memory_are_not_copied_before_they_are_asked_for(
+    kind: str, workers: Workers, tmp_path: Path
+) -> None:
+    X = np.random.default_rng(7).integers(0, 200, (5000, 3))
+    X = np.asfortranarray(X) if kind == "Fortran" else X.astype("uint8" if kind == "mapped" else kind)
+    if kind == "mapped":
+        np.save(tmp_path / "X.npy", X)
+        X = np.load(tmp_path / "X.npy", mmap_mode="r")
+    coreset = coreset_of(X, 3000)
+    assert isinstance(coreset.source, Selection) == (kind != "mapped")
+    held = in_memory(coreset, workers)
+    assert held.source is held.points
+    np.testing.assert_array_equal(held.points, X[coreset.indices])
+    assert held.points.dtype == X.dtype
+    assert in_memory(held, workers) is held
 
 
 def test_points_keep_their_dtype() -> None:

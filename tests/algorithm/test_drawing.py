@@ -96,7 +96,7 @@ def test_what_no_row_has_met_goes_to_the_last_one_that_can_be_drawn() -> None:
     assert drawn.indices.tolist() == [0, 2]
     assert drawn.counts.tolist() == [1, 2]
     assert drawn.masses.tolist() == [1.0, 1.0]
-    assert drawn.points.tolist() == [[0.0], [2.0]]
+    assert drawn.points[:].tolist() == [[0.0], [2.0]]
 
 
 def test_further_draws_are_added_row_by_row() -> None:

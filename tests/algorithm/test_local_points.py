@@ -8,6 +8,7 @@ import pytest
 from vcgmm.algorithm.coreset import Coreset
 from vcgmm.algorithm.frame import Frame
 from vcgmm.algorithm.local_points import LocalPoints
+from vcgmm.data import Selection
 from vcgmm.parallel import Workers
 
 N, D = 9000, 40  # more than one block
@@ -55,6 +56,26 @@ def test_points_are_reordered_in_place_again_and_again(points: LocalPoints) -> N
         expected, rows = expected[order], rows[order]
         points.reorder(array, order, rows)
         np.testing.assert_array_equal(array, expected)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "uint8"])
+def test_selected_rows_are_those_of_a_copy(dtype: str, workers: Workers) -> None:
+    rng = np.random.default_rng(5)
+    rows, frame = rows_of(dtype), Frame(np.linspace(50.0, 90.0, D), 0.25, np.dtype(np.float32))
+    chosen = np.sort(rng.choice(N, 7001, replace=False))
+    copied = LocalPoints(Coreset(chosen, rows[chosen], np.ones(len(chosen))), frame, workers)
+    selected = LocalPoints(Coreset(chosen, Selection(rows, chosen), np.ones(len(chosen))), frame, workers)
+    order = rng.permutation(len(chosen))
+    np.testing.assert_array_equal(selected.array, copied.array)
+    np.testing.assert_array_equal(selected.take(order[:9]), copied.take(order[:9]))
+    directions = rng.normal(size=(D, 3)).astype(np.float32)
+    np.testing.assert_array_equal(selected.project(directions), copied.project(directions))
+    selected.reorder(selected.array, order, order)
+    np.testing.assert_array_equal(selected.array, copied.array[order])
+    selected.put_back()
+    np.testing.assert_array_equal(selected.array, copied.array)
+    selected.forget()
+    np.testing.assert_array_equal(selected.array, copied.array)
 
 
 def test_mapped_rows_are_not_fetched_from_their_file(tmp_path: Path, workers: Workers) -> None:

@@ -202,8 +202,8 @@ def search_cells(
     n_candidates = candidates.shape[1]
     indices = key_indices(n_candidates, key_type(points.dtype, n_candidates))
     shift_magic, magic_row, mass_magic = magic
-    shifts = np.zeros((workers.n_threads, *means.shape))
-    masses = np.zeros((workers.n_threads, len(means)))
+    shifts = [np.zeros(means.shape) for _ in range(workers.n_threads)]
+    masses = [np.zeros(len(means)) for _ in range(workers.n_threads)]
     facts = np.zeros((len(task_cell), 5))
 
     def work(thread: int, first: int, last: int) -> None:
@@ -213,4 +213,7 @@ def search_cells(
         )  # fmt: skip
 
     workers.run(work, len(task_cell))
-    return facts.sum(axis=0), shifts.sum(axis=0), masses.sum(axis=0)
+    for thread in range(1, workers.n_threads):
+        shifts[0] += shifts[thread]
+        masses[0] += masses[thread]
+    return facts.sum(axis=0), shifts[0], masses[0]

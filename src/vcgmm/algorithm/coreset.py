@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..data import ArrayRows, Rows
+from ..data import ArrayRows, Rows, Selection
 from ..kernels.sorting import fingerprints
 from ..parallel import Workers
 from .drawing import Draws, draw
@@ -21,6 +21,12 @@ from .frame import Moments
 #: Rounds of drawing on when a coreset has too few distinct points, each a pass over the rows, before the missing
 #: ones are looked up in one more.
 EXTRA_ROUNDS = 4
+
+#: Rows that are looked at for each different one that is wanted, until they are found.
+LOOKS = (1.25, 4.0, np.inf)
+
+#: Rows that a thread copies at once.
+ROWS_AT_ONCE = 1024
 
 #: How far the sum of all probabilities may be from 1: more is not the rounding of a sum, and a pass is repeated.
 TOLERANCE = 1e-9
@@ -34,19 +40,24 @@ class Coreset:
     ----------
     indices : (N',) int64
         Rows of the data, ascending, none twice.
-    points : (N', D) array
-        Those rows, in the data's own dtype.
+    source : (N', D) array or Selection
+        Those rows, in the data's own dtype; a `Selection` where the data are in memory anyway.
     weights : (N',) float64
         How much of the data each stands for; they sum to the data's weight in expectation.
     """
 
     indices: np.ndarray
-    points: np.ndarray
+    source: np.ndarray | Selection
     weights: np.ndarray
 
     def __len__(self) -> int:
         """Number of points N'."""
         return len(self.indices)
+
+    @property
+    def points(self) -> np.ndarray:
+        """The rows as an array: a copy where they are a selection."""
+        return self.source if isinstance(self.source, np.ndarray) else self.source[:]
 
 
 def lightweight_coreset(
@@ -91,16 +102,17 @@ def lightweight_coreset(
 
     drawn, spread = draw_more(size, moments.spread)
     for _ in range(EXTRA_ROUNDS):
-        if count_distinct(drawn.points, n_distinct) >= n_distinct or len(drawn.indices) == moments.n_usable:
+        complete = count_distinct(drawn.points, n_distinct) >= n_distinct
+        if complete or len(drawn.indices) == moments.n_usable:
             break
         more, spread = draw_more(max(size, n_distinct), spread)
         drawn = drawn.and_also(more)
+    else:
+        complete = count_distinct(drawn.points, n_distinct) >= n_distinct
     coreset = Coreset(
         drawn.indices, drawn.points, drawn.counts * drawn.masses / (drawn.size * drawn.probabilities)
     )
-    if n_distinct > 1 and count_distinct(drawn.points, n_distinct) < n_distinct:
-        return _add_unseen(rows, weights, coreset, n_distinct, advance)
-    return coreset
+    return coreset if complete else _add_unseen(rows, weights, coreset, n_distinct, advance)
 
 
 def all_rows(rows: Rows, weights: np.ndarray | None) -> Coreset:
@@ -111,7 +123,25 @@ def all_rows(rows: Rows, weights: np.ndarray | None) -> Coreset:
     if weights is None:
         return Coreset(np.arange(len(points)), points, np.ones(len(points)))
     indices = np.flatnonzero(weights)
-    return Coreset(indices, points if len(indices) == len(points) else points[indices], weights[indices])
+    if len(indices) == len(points):
+        return Coreset(indices, points, weights[indices])
+    return Coreset(indices, Selection(points, indices) if rows.at_hand else points[indices], weights[indices])
+
+
+def in_memory(coreset: Coreset, workers: Workers) -> Coreset:
+    """The same coreset with rows of its own."""
+    source = coreset.source
+    if isinstance(source, np.ndarray):
+        return coreset
+    points = np.empty((len(source), source.array.shape[1]), source.array.dtype)
+
+    def work(_thread: int, first: int, last: int) -> None:
+        for i in range(first, last):
+            part = slice(i * ROWS_AT_ONCE, (i + 1) * ROWS_AT_ONCE)
+            points[part] = source[part]
+
+    workers.run(work, -(-len(source) // ROWS_AT_ONCE))
+    return replace(coreset, source=points)
 
 
 def row_hashes(points: np.ndarray) -> np.ndarray:
@@ -125,16 +155,17 @@ def row_hashes(points: np.ndarray) -> np.ndarray:
     return out
 
 
-def count_distinct(points: np.ndarray, enough: int) -> int:
+def count_distinct(points: np.ndarray | Selection, enough: int) -> int:
     """Number of different rows, or any number from `enough` on once so many have been seen.
 
     Up to a 2^-64 chance of a clash of two.
     """
-    step = max(1, len(points) // (4 * enough))  # most data show enough of them in a part of their rows
-    n_distinct = len(np.unique(row_hashes(points[::step])))
-    if n_distinct >= enough or step == 1:
-        return n_distinct
-    return len(np.unique(row_hashes(points)))
+    n_distinct, last = 0, 0
+    for share in LOOKS:  # most data show enough of them in a part of their rows
+        step = max(1, int(len(points) // (share * enough)))
+        if n_distinct < enough and step != last:
+            n_distinct, last = len(np.unique(row_hashes(points[::step]))), step
+    return n_distinct
 
 
 def _add_unseen(

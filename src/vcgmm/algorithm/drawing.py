@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..data import Part, Rows
+from ..data import Part, Rows, Selection
 from ..kernels.moments import block_deviations, block_running_sums
 from ..parallel import Workers
 from .frame import Moments
@@ -64,14 +64,14 @@ class Draws:
     counts : (k,) int64
     probabilities, masses : (k,) float64
         q and the weight w of each.
-    points : (k, D) array, in the data's own dtype
+    points : (k, D) array in the data's own dtype, or Selection
     """
 
     indices: np.ndarray
     counts: np.ndarray
     probabilities: np.ndarray
     masses: np.ndarray
-    points: np.ndarray
+    points: np.ndarray | Selection
 
     @property
     def size(self) -> int:
@@ -89,8 +89,13 @@ class Draws:
             counts,
             np.concatenate([self.probabilities, others.probabilities])[firsts],
             np.concatenate([self.masses, others.masses])[firsts],
-            np.concatenate([self.points, others.points])[firsts],
+            self._points_and(others, indices, firsts),
         )
+
+    def _points_and(self, others: Draws, indices: np.ndarray, firsts: np.ndarray) -> np.ndarray | Selection:
+        if isinstance(self.points, Selection):
+            return replace(self.points, indices=indices)
+        return np.concatenate([self.points, others.points[:]])[firsts]
 
 
 def sampling_probabilities(
@@ -173,15 +178,17 @@ def draw(
     draws = basket.draws()
     if walk.n_left:  # the probabilities add up to a little less than 1
         index = np.array([last_row])
-        rest = Draws(
-            index, np.array([walk.n_left]), np.array([last_probability]), np.array([last_mass]), rows.take(index)
-        )
+        points = _selected(rows, index) if rows.at_hand else rows.take(index)
+        rest = Draws(index, np.array([walk.n_left]), np.array([last_probability]), np.array([last_mass]), points)
         draws = draws.and_also(rest)
     return draws, walk.total
 
 
 class _Basket:
-    """Rows as they are drawn; room for all of them is made at once, and memory comes as it is filled."""
+    """Rows as they are drawn; room for all of them is made at once, and memory comes as it is filled.
+
+    Rows that are at hand are not copied.
+    """
 
     def __init__(self, rows: Rows, size: int) -> None:
         self._n = 0
@@ -189,7 +196,8 @@ class _Basket:
         self._counts = np.empty(size, np.int64)
         self._probabilities = np.empty(size)
         self._masses = np.ones(size)
-        self._points = np.empty((size, rows.n_features), rows.dtype)
+        self._rows = rows
+        self._points = None if rows.at_hand else np.empty((size, rows.n_features), rows.dtype)
 
     def add(self, part: Part, places: np.ndarray, probabilities: np.ndarray, masses: np.ndarray | None) -> None:
         chosen, counts = np.unique(places, return_counts=True)
@@ -199,9 +207,17 @@ class _Basket:
         self._probabilities[here] = probabilities[chosen]
         if masses is not None:
             self._masses[here] = masses[chosen]
-        self._points[here] = part.rows[chosen]
+        if self._points is not None:
+            self._points[here] = part.rows[chosen]
         self._n += len(chosen)
 
     def draws(self) -> Draws:
-        arrays = (self._indices, self._counts, self._probabilities, self._masses, self._points)
-        return Draws(*(array[: self._n] for array in arrays))
+        drawn = slice(self._n)
+        indices = self._indices[drawn]
+        points = _selected(self._rows, indices) if self._points is None else self._points[drawn]
+        return Draws(indices, self._counts[drawn], self._probabilities[drawn], self._masses[drawn], points)
+
+
+def _selected(rows: Rows, indices: np.ndarray) -> Selection:
+    """Rows that are at hand, with these indices."""
+    return Selection(rows.all(), indices)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..data import ArrayRows
+from ..data import ArrayRows, Selection
 from ..data.rows import exact_float
 from ..kernels.moments import change_coordinates
 from ..kernels.sorting import permute_rows, take_rows
@@ -30,14 +30,17 @@ class LocalPoints:
     """
 
     def __init__(self, coreset: Coreset, frame: Frame, workers: Workers) -> None:
-        self.source = ArrayRows(coreset.points)
+        rows = coreset.source
+        self.source = ArrayRows(rows.array if isinstance(rows, Selection) else rows)
+        self.picks = rows.indices if isinstance(rows, Selection) else None  # which rows of the source
+        self._n_points = len(coreset)
         self.frame = frame
         self.workers = workers
         self._array: np.ndarray | None = None
 
     def __len__(self) -> int:
         """Number of points N'."""
-        return self.source.n_samples
+        return self._n_points
 
     @property
     def n_features(self) -> int:
@@ -52,6 +55,10 @@ class LocalPoints:
             self.fill(self._array)
         return self._array
 
+    def forget(self) -> None:
+        """Give the memory of the array back."""
+        self._array = None
+
     def put_back(self) -> None:
         """Put the array, if there is one, in the coreset's order again."""
         if self._array is not None:
@@ -59,7 +66,7 @@ class LocalPoints:
 
     def take(self, rows: np.ndarray) -> np.ndarray:
         """These points (n, D), in this order."""
-        return self.frame.enter(self.source.take(rows))
+        return self.frame.enter(self.source.take(rows if self.picks is None else self.picks[rows]))
 
     def reorder(self, points: np.ndarray, order: np.ndarray, rows: np.ndarray) -> None:
         """points[i] = points[order[i]] for all i at once, in place.
@@ -72,16 +79,10 @@ class LocalPoints:
         rows : (N',) int
             Where the points that are to lie there are in the coreset.
         """
-        if self._quick:
+        if self.source.quick:
             self.fill(points, rows)
         else:
             permute_rows(points, order, np.zeros(len(self), np.bool_), np.empty_like(points[0]))
-
-    @property
-    def _quick(self) -> bool:
-        """Whether any row can be fetched at once: not from many places, nor from a file."""
-        array = self.source.array
-        return array.strides[1] == array.itemsize and not isinstance(array, np.memmap)
 
     def fill(self, points: np.ndarray, rows: np.ndarray | None = None) -> None:
         """Write all points in the coreset's order, or in the order of `rows`, block by block.
@@ -110,20 +111,19 @@ class LocalPoints:
 
     def _each_block(self, use: Callable[[slice, np.ndarray], None], rows: np.ndarray | None = None) -> None:
         """Call use(part, block) on all threads, with blocks of a fixed size in data coordinates."""
-        source = self.source
+        source, step = self.source, self.source.rows_per_block
         wide = exact_float(source.dtype)
         direct = source.dtype == wide and source.array.flags.c_contiguous
 
         def work(_thread: int, first: int, last: int) -> None:
-            for i in range(first, last):
-                a, b = source.bounds(i)
-                if rows is None:
-                    block = source.block(i)
-                elif direct:
-                    block = np.empty((b - a, source.n_features), wide)
-                    take_rows(0, b - a, source.array, rows[a:b].astype(np.int64), block)
+            for part in (slice(i * step, min((i + 1) * step, len(self))) for i in range(first, last)):
+                which: slice | np.ndarray = part if rows is None else rows[part]
+                which = which if self.picks is None else self.picks[which]
+                if direct and isinstance(which, np.ndarray):
+                    block = np.empty((len(which), source.n_features), wide)
+                    take_rows(0, len(which), source.array, which.astype(np.int64, copy=False), block)
                 else:
-                    block = np.ascontiguousarray(source.array[rows[a:b]], dtype=wide)
-                use(slice(a, b), block)
+                    block = np.ascontiguousarray(source.array[which], dtype=wide)
+                use(part, block)
 
-        self.workers.run(work, source.n_blocks)
+        self.workers.run(work, -(-len(self) // step))

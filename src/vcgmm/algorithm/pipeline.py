@@ -13,7 +13,7 @@ from ..data import ArrayRows, Rows
 from ..parallel import Workers
 from ..progress import Callback, Progress
 from .attempts import CORESET, Attempts
-from .coreset import Coreset, all_rows, count_distinct, lightweight_coreset
+from .coreset import Coreset, all_rows, count_distinct, in_memory, lightweight_coreset
 from .frame import Frame, Moments, moments
 from .local_points import LocalPoints
 from .models.mixture import Mixture
@@ -91,6 +91,8 @@ def run(
     weights, unit = (None, rows.weight_unit) if weights is None else in_units(weights)
     facts = moments(rows, weights, workers, progress.advance)
     coreset = make_coreset(rows, weights, facts, settings, workers, progress.advance)
+    if keep is not None:  # what is written again and again is better at hand
+        coreset = in_memory(coreset, workers)
     check_distinct(coreset, "n_components", settings.n_components, rows.n_samples)
     frame = facts.frame(settings.dtype)
     problem = Problem(settings, coreset, unit, frame, variance_floor(facts, frame, settings.reg_covar))
@@ -119,7 +121,9 @@ def finish(
         attempt, bounds = refine(
             rows, weights, total_weight, problem, attempt, costs, callbacks, progress, workers, attempts.begun
         )
+    attempts.points.forget()  # before the coreset's rows are copied, where they have not been yet
     result = in_data_coordinates(attempt, problem, costs)
+    result.coreset = in_memory(result.coreset, workers)
     return replace(result, refine_bounds=[problem.weight_unit * bound for bound in bounds])
 
 
@@ -201,7 +205,7 @@ def check_distinct(coreset: Coreset, name: str, n_clusters: int, n_samples: int)
     """Refuse to look for more clusters than there are different points; `name` is the argument to blame."""
     n_distinct = len(coreset)
     if 1 < n_clusters <= n_distinct:
-        n_distinct = count_distinct(coreset.points, n_clusters)
+        n_distinct = count_distinct(coreset.source, n_clusters)
     refuse_too_few(n_distinct, name, n_clusters, n_samples)
 
 

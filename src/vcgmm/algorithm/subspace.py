@@ -34,7 +34,12 @@ LEAST_GAIN = 3
 SAMPLE = 4096
 SPARE = 8
 
-#: Most EM iterations in the subspace.
+#: Rounds of subspace iteration, and rows of the sample that a thread multiplies at once.
+ROUNDS = 2
+ROWS_AT_ONCE = 512
+
+#: EM iterations in the subspace for each that is allowed in all dimensions, since they cost a fraction; and most.
+ITERATIONS_EACH = 2
 MOST_ITERATIONS = 10
 
 
@@ -96,7 +101,7 @@ def start_in_subspace(
         total_weight=float(weights.sum()),
         n_warmup=0,
         tol=settings.tol,
-        max_iter=min(settings.max_iter, MOST_ITERATIONS),
+        max_iter=min(ITERATIONS_EACH * settings.max_iter, MOST_ITERATIONS),
         relaxation=settings.relaxation,
         variance_floor=floor,
         log_scale=0.0,
@@ -130,16 +135,37 @@ def leading_directions(points: LocalPoints, weights: np.ndarray, rng: np.random.
         return None
     sample *= np.sqrt(n * shares)[:, None].astype(dtype)
     wanted = min(choices[-1] + SPARE, n_features)
-    basis = sample.T @ (sample @ rng.standard_normal((n_features, wanted)).astype(dtype))
-    basis = np.linalg.qr(sample.T @ (sample @ np.linalg.qr(basis)[0]))[0]
-    image = sample @ basis
-    variances, turn = np.linalg.eigh(image.T @ image)
+    basis = rng.standard_normal((n_features, wanted)).astype(dtype)
+    for _ in range(ROUNDS):
+        basis = np.linalg.qr(scatter_times(sample, basis, points.workers))[0]
+    variances, turn = np.linalg.eigh(basis.T @ scatter_times(sample, basis, points.workers))
     kept = np.cumsum(variances[::-1]) / max(float(np.einsum("nd,nd->", sample, sample)), np.finfo(dtype).tiny)
     enough = [d for d in choices if kept[d - 1] >= ENOUGH]
     if not enough and len(choices) < len(CHOICES):
         return None
     size = enough[0] if enough else choices[-1]
     return np.ascontiguousarray((basis @ turn[:, ::-1])[:, :size])
+
+
+def scatter_times(rows: np.ndarray, matrix: np.ndarray, workers: Workers) -> np.ndarray:
+    """Multiply the rows' scatter by a matrix, in blocks that do not depend on the number of threads: R^T R M.
+
+    Parameters
+    ----------
+    rows : (n, D) float
+    matrix : (D, d) float
+    workers : Workers
+    """
+    parts = np.empty((-(-len(rows) // ROWS_AT_ONCE), *matrix.shape), rows.dtype)
+
+    def work(_thread: int, first: int, last: int) -> None:
+        for i in range(first, last):
+            block = rows[i * ROWS_AT_ONCE : (i + 1) * ROWS_AT_ONCE]
+            np.dot(block.T, block @ matrix, parts[i])
+
+    workers.run(work, len(parts))
+    total: np.ndarray = parts.sum(axis=0)
+    return total
 
 
 def lift(

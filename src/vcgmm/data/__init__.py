@@ -1,7 +1,8 @@
 """Where rows come from."""
 
 from .rows import ArrayRows, Part, Rows
+from .selection import Selection
 from .source import Source
 from .streamed import StreamedRows
 
-__all__ = ["ArrayRows", "Part", "Rows", "Source", "StreamedRows"]
+__all__ = ["ArrayRows", "Part", "Rows", "Selection", "Source", "StreamedRows"]

@@ -74,6 +74,11 @@ class Rows(ABC):
     def all(self) -> np.ndarray:
         """All rows in one array, in their own dtype."""
 
+    @property
+    def at_hand(self) -> bool:
+        """Whether all rows are in memory."""
+        return False
+
     def locate(self, row: int) -> str:
         """A row in words."""
         return f"row {row}"
@@ -168,6 +173,16 @@ class ArrayRows(Rows):
     def take(self, indices: np.ndarray) -> np.ndarray:
         """Rows with these indices, in the array's own dtype."""
         return np.ascontiguousarray(self.array[indices])
+
+    @property
+    def at_hand(self) -> bool:
+        """Whether all rows are in memory, and not in a file that is mapped."""
+        return not isinstance(self.array, np.memmap)
+
+    @property
+    def quick(self) -> bool:
+        """Whether any row can be fetched at once: neither from a file, nor from many places."""
+        return self.at_hand and self.array.strides[1] == self.array.itemsize
 
     def all(self) -> np.ndarray:
         """The array itself."""

@@ -21,14 +21,23 @@ from .selection import AT_ONCE, FEW, LANES, five_smallest_keys, smallest_keys
 #: Points in one product: large enough for full speed, small enough that all of it stays in cache.
 BLOCK = LANES
 
-#: Blocks are filled up to a multiple of this: OpenBLAS is half as fast at sizes in between.
-ROUND = 32
+#: Blocks are filled up to a multiple of the first, or where they are small to the second or third: OpenBLAS is
+#: half as fast at sizes in between.
+ROUND, HALF, QUARTER = 32, 16, 8
 
 #: Responsibilities below this share of a point's weight do not move a mean.
 NEGLIGIBLE = 1e-9
 
 #: Local sums are handed over to float64 after so many blocks.
 BLOCKS_PER_FLUSH = 8
+
+
+@kernel
+def rounded(n: int) -> int:
+    """Columns of the product for a block of n points."""
+    if n <= QUARTER:
+        return QUARTER
+    return HALF if n <= HALF else (n + ROUND - 1) // ROUND * ROUND
 
 
 @kernel
@@ -329,7 +338,7 @@ def search_tasks(
         for low in range(begin, end, BLOCK):
             high = min(low + BLOCK, end)
             n = high - low
-            width = (n + ROUND - 1) // ROUND * ROUND
+            width = rounded(n)
             products = flat_products[: n_slots * width].reshape(n_slots, width)
             local_rows(points, order, low, high, means[cell], local, local_squares)
             columns = flat_columns[: panel_width * width].reshape(panel_width, width)

@@ -83,7 +83,7 @@ def link_joint_groups(
     values = np.empty(pool_size, np.float32)
     value_bits = values.view(np.int32)
     taken = np.empty(n_nearest, np.int64)
-    scratch = np.empty(n_nearest, np.int64)
+    scratch = np.empty(n_nearest + 1, np.int64)
     sizes = np.empty(CLASSES + 1, np.int64)
     zero = means.dtype.type(0)
     for group in range(first, last):

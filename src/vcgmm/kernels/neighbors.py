@@ -74,23 +74,29 @@ def threshold_of(
         low = min(low, bits[i])
         high = max(high, bits[i])
     one = np.int32(1)
+    below, within, n_looks = 0, size, 0  # values below low, and up to high
     while low < high:
         middle = low + np.int32((high - low) >> one)
+        if n_looks % 3 < 2:  # where the count would be reached if they were spread evenly: most often near it
+            share = np.float32(count - below) / np.float32(within - below)
+            guess = low + np.int32(np.float32(high - low) * share)
+            middle = max(low, min(guess, high - one))
+        n_looks += 1
         up_to = np.int32(0)
         for i in range(size):
             up_to += np.int32(bits[i] <= middle)
         if up_to == count:
             return middle + one
         if up_to > count:
-            high = middle
+            high, within = middle, up_to
         else:
-            low = middle + one
+            low, below = middle + one, up_to
     return low
 
 
 @kernel
 def sort_roughly(first: int, taken: np.ndarray, bits: np.ndarray, sizes: np.ndarray, scratch: np.ndarray) -> None:
-    """Put taken[first:] in ascending order of `bits`, up to ties in one of `CLASSES` classes of equal width.
+    """Put taken[first:] in ascending order of `bits`, up to ties in one of `CLASSES` classes at most.
 
     Parameters
     ----------
@@ -98,7 +104,7 @@ def sort_roughly(first: int, taken: np.ndarray, bits: np.ndarray, sizes: np.ndar
     taken : (L,) int64, IN/OUT, places in `bits`
     bits : (n,) int32, IN, patterns of non-negative floats
     sizes : (CLASSES + 1,) int64, scratch
-    scratch : (L,) int64
+    scratch : (>= L,) int64
     """
     n = taken.shape[0]
     if first >= n:
@@ -107,15 +113,18 @@ def sort_roughly(first: int, taken: np.ndarray, bits: np.ndarray, sizes: np.ndar
     for k in range(first, n):
         low = min(low, np.int64(bits[taken[k]]))
         high = max(high, np.int64(bits[taken[k]]))
-    width = (high - low) // CLASSES + 1
-    sizes[:] = 0
+    shift = np.int64(0)  # widths are powers of two: dividing would take longer than all the rest
+    while (high - low) >> shift >= CLASSES:
+        shift += 1
+    for i in range(CLASSES + 1):
+        sizes[i] = 0
     for k in range(first, n):
         scratch[k] = taken[k]
-        sizes[(np.int64(bits[taken[k]]) - low) // width + 1] += 1
+        sizes[((np.int64(bits[taken[k]]) - low) >> shift) + 1] += 1
     for i in range(CLASSES):
         sizes[i + 1] += sizes[i]
     for k in range(first, n):
-        group = (np.int64(bits[scratch[k]]) - low) // width
+        group = (np.int64(bits[scratch[k]]) - low) >> shift
         taken[first + sizes[group]] = scratch[k]
         sizes[group] += 1
 
@@ -144,7 +153,7 @@ def choose_nearest(
     pool : (>= size,) int32, IN
     values : (>= size,) float32, IN/OUT, how far each is, never negative; that of the cluster itself becomes 0
     value_bits : int32, the same memory
-    taken, scratch : (L,) int64, scratch
+    taken, scratch : (L,) and (L + 1,) int64, scratch
     sizes : (CLASSES + 1,) int64, scratch
     neighbors : (C, G) int32, OUT
     nearest : (C, L) int32, OUT
@@ -154,18 +163,19 @@ def choose_nearest(
     threshold = threshold_of(value_bits, size, n_nearest)
     # Those below the threshold, then ties with it as long as there is room; itself leads.
     nearest[cluster, 0] = cluster
-    taken[0] = itself
+    scratch[0] = itself
     place = 1
-    for i in range(size):
-        if value_bits[i] < threshold and i != itself:
-            taken[place] = i
-            place += 1
+    for i in range(size):  # without a branch, which would be guessed wrong at every change
+        scratch[place] = i
+        place += np.int64((value_bits[i] < threshold) & (i != itself))
     i = 0
     while place < n_nearest:
         if value_bits[i] == threshold and i != itself:
-            taken[place] = i
+            scratch[place] = i
             place += 1
         i += 1
+    for k in range(n_nearest):
+        taken[k] = scratch[k]
     for k in range(1, n_nearest):  # the nearest few come to the front, in order
         i = taken[k]
         slot = k
@@ -227,7 +237,7 @@ def link_groups(
     values = np.empty(pool_size, np.float32)
     value_bits = values.view(np.int32)
     taken = np.empty(n_nearest, np.int64)
-    scratch = np.empty(n_nearest, np.int64)
+    scratch = np.empty(n_nearest + 1, np.int64)
     sizes = np.empty(CLASSES + 1, np.int64)
     for group in range(first, last):
         size = fill_pool(group, leaf_start, order, near_groups, known, seen, pool)
