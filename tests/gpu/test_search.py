@@ -102,7 +102,13 @@ def test_a_point_is_compared_with_the_list_of_its_group_only(device: Any) -> Non
 def test_points_of_no_group_are_left_alone(device: Any) -> None:
     X, centres = normal(device, 10, 2), normal(device, 3, 2, seed=1)
     groups = sort_by_group(torch.zeros(4, dtype=torch.int32, device=device), 1)  # the first four
-    ids, _ = nearest_listed(make_points(X), groups, centres[:1], lists_of(torch.tensor([[0, 1, 2]])), centres)
+    ids, _ = nearest_listed(
+        make_points(X),
+        groups,
+        centres[:1],
+        lists_of(torch.tensor([[0, 1, 2]], dtype=torch.int32, device=device)),
+        centres,
+    )
     assert (ids[4:] == -1).all()
     assert (ids[:4] >= 0).all()
 

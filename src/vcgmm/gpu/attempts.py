@@ -64,7 +64,7 @@ class DeviceAttempts(Attempts):
                 settings.max_iter,
                 settings.relaxation,
             )
-            start = start_in_subspace(points, self.problem.coreset.weights, n_clusters, few, rng)
+            start = start_in_subspace(points, self.problem.coreset.weights, n_clusters, few, rng, self.workers)
             self.progress.advance(n_clusters)
             return start
         if isinstance(init, str):

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from ..algorithm.attempts import CORESET
-from ..algorithm.coreset import Coreset
+from ..algorithm.coreset import Coreset, in_memory
 from ..algorithm.frame import Frame, Moments
 from ..algorithm.frame import moments as host_moments
 from ..algorithm.pipeline import (
@@ -26,7 +26,7 @@ from ..algorithm.pipeline import (
 from ..algorithm.random import generator
 from ..algorithm.settings import Settings
 from ..algorithm.snapshot import STEPS, Costs, Problem
-from ..data import Rows
+from ..data import Rows, Selection
 from ..parallel import Workers
 from ..progress import Callback, Progress
 from .attempts import DeviceAttempts
@@ -98,8 +98,11 @@ def run(
     progress.finish()
     costs.elapsed = costs.seconds["coreset"] = time.perf_counter() - begun
     attempt = attempts.run()
+    result = in_data_coordinates(attempt, problem, costs)
+    if isinstance(result.coreset.source, Selection):
+        result.coreset = in_memory(result.coreset, workers)
     # Predictions on the host need an origin amid the data, whatever the fit did without.
-    return replace(in_data_coordinates(attempt, problem, costs), frame=prepared.moments.frame(FLOAT32))
+    return replace(result, frame=prepared.moments.frame(FLOAT32))
 
 
 @dataclass(frozen=True)
@@ -129,9 +132,9 @@ class Plan:
         kind = torch.bfloat16 if self.precision == "bf16" else torch.float32
         self._check_memory(len(coreset), rows.n_features, kind.itemsize)
         frame = facts.frame(FLOAT32)
-        stored = torch.empty(coreset.points.shape, dtype=kind, device=self.device)
-        for part in _blocks(*coreset.points.shape):
-            block = torch.from_numpy(np.ascontiguousarray(coreset.points[part])).to(self.device)
+        stored = torch.empty((len(coreset), rows.n_features), dtype=kind, device=self.device)
+        for part in _blocks(*stored.shape):
+            block = torch.from_numpy(np.ascontiguousarray(coreset.source[part])).to(self.device)
             stored[part] = _entered(block, frame).to(kind)
         return Prepared(coreset, self._points(stored, 1.0, coreset.weights, frame), facts)
 

@@ -9,7 +9,8 @@ import torch
 
 from ..algorithm.em import variational_em
 from ..algorithm.seeding import Start
-from ..algorithm.subspace import MOST_ITERATIONS, SearchSettings, leading_directions
+from ..algorithm.subspace import ITERATIONS_EACH, MOST_ITERATIONS, SearchSettings, leading_directions
+from ..parallel import Workers
 from ..progress import Progress
 from .arrays import DeviceArray
 from .cells import sort_by_group
@@ -30,6 +31,7 @@ def start_in_subspace(
     n_clusters: int,
     settings: SearchSettings,
     rng: np.random.Generator,
+    workers: Workers,
 ) -> Start:
     """Two-level start and EM in a subspace where that pays, lifted to all dimensions; else the plain start.
 
@@ -41,8 +43,10 @@ def start_in_subspace(
         At most the number of distinct points.
     settings : SearchSettings
     rng : numpy Generator
+    workers : Workers
+        For the directions, which are found on the host from a sample.
     """
-    source: Any = points  # as much of `LocalPoints` as is asked for there
+    source: Any = Sampled(points, workers)
     directions = leading_directions(source, weights, rng)
     if directions is None:
         return two_level(points, n_clusters, rng)
@@ -66,7 +70,7 @@ def start_in_subspace(
         total_weight=search.total_weight,
         n_warmup=0,
         tol=settings.tol,
-        max_iter=min(settings.max_iter, MOST_ITERATIONS),
+        max_iter=min(ITERATIONS_EACH * settings.max_iter, MOST_ITERATIONS),
         relaxation=settings.relaxation,
         variance_floor=floor,
         log_scale=0.0,
@@ -79,6 +83,27 @@ def start_in_subspace(
     n_evaluations = start.n_evaluations + fit.n_evaluations
     del search, projected, near, start, fit
     return lift(points, found, n_clusters, n_evaluations)
+
+
+class Sampled:
+    """As much of `LocalPoints` as the search for directions asks for.
+
+    Parameters
+    ----------
+    points : DevicePoints
+    workers : Workers
+    """
+
+    def __init__(self, points: DevicePoints, workers: Workers) -> None:
+        self.n_features = points.n_features
+        self.frame = points.frame
+        self.take = points.take
+        self.workers = workers
+        self._n_points = len(points)
+
+    def __len__(self) -> int:
+        """Number of points N'."""
+        return self._n_points
 
 
 def lift(points: DevicePoints, labels: torch.Tensor, n_clusters: int, n_evaluations: int) -> Start:
