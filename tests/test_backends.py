@@ -54,6 +54,7 @@ def test_auto_takes_the_cpu_where_there_is_nothing_else_and_says_so(no_torch: No
     [
         {"covariance_type": "diag"},
         {"mixing": "learned"},
+        {"metric": "cosine"},
         {"search": "pointwise"},
         {"refine": 2},
         {"checkpoint": "fit.ckpt"},

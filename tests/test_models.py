@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture
 
-from vcgmm import VCGMM
+from vcgmm import VCGMM, prediction
+from vcgmm.algorithm.models import reference
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -290,8 +291,6 @@ def test_a_fit_that_ends_in_its_shared_iterations_is_a_mixture_too() -> None:
         ({"reassign": "yes"}, "reassign='yes'"),
         ({"covariance_type": "diag", "search": "pointwise"}, "search='pointwise' is the paper's"),
         ({"mixing": "learned", "search": "pointwise"}, "use search='blocked'"),
-        ({"covariance_type": "diag", "checkpoint": "run.ckpt"}, "checkpoint='run.ckpt' cannot be written yet"),
-        ({"covariance_type": "diag", "refine": 2}, "refine=2 is not offered yet"),
     ],
 )
 def test_what_is_not_offered_is_said(options: dict[str, Any], words: str) -> None:
@@ -299,9 +298,51 @@ def test_what_is_not_offered_is_said(options: dict[str, Any], words: str) -> Non
         fit(blobs(0), **options)
 
 
-def test_streams_and_approximate_predictions_are_refused_for_own_variances() -> None:
-    X = blobs(0)
+def test_streams_are_refused_for_own_variances() -> None:
     with pytest.raises(ValueError, match="partial_fit is not offered yet for covariance_type='diag'"):
-        VCGMM(6, covariance_type="diag").partial_fit(X)
-    with pytest.raises(ValueError, match="method='approximate' goes by distances"):
-        fit(X, covariance_type="spherical").predict(X, method="approximate")
+        VCGMM(6, covariance_type="diag").partial_fit(blobs(0))
+
+
+# ----------------------------------------------------------------------------------------- all rows, many clusters
+
+
+@pytest.mark.parametrize("kind", ["spherical", "diag"])
+def test_a_pass_of_refinement_is_an_em_step_on_all_rows(kind: str) -> None:
+    X, C = blobs(20), 6
+    before = fit(X, covariance_type=kind, coreset_size=300, truncation=C)
+    after = fit(X, covariance_type=kind, coreset_size=300, truncation=C, refine=1)
+    v = np.broadcast_to(before.covariances_.reshape(C, -1), X[:C].shape)
+    joints = reference.log_joint(X, before.means_, v, before.weights_)
+    K = np.tile(np.arange(C), (len(X), 1))
+    means, variances, weights = reference.m_step(X, np.ones(len(X)), reference.responsibilities(joints, K), kind)
+    assert after.refine_bounds_ == pytest.approx([reference.bound(joints, np.ones(len(X)), K)], rel=1e-9)
+    np.testing.assert_allclose(after.means_, means, atol=1e-6)
+    np.testing.assert_allclose(
+        after.covariances_, variances[:, 0] if kind == "spherical" else variances, rtol=1e-5
+    )
+    np.testing.assert_allclose(after.weights_, weights, atol=1e-7)
+    np.testing.assert_array_equal(after.lower_bounds_, before.lower_bounds_)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_refinement_raises_the_likelihood_of_all_rows(kind: str) -> None:
+    X = np.random.default_rng(1).permutation(blobs(21, C=20, D=4, n=300)).astype(np.float32)
+    weights = np.random.default_rng(2).uniform(0.5, 2, size=len(X))
+    options = {"n_components": 30, "covariance_type": kind, "coreset_size": 1000, "random_state": 0}
+    plain = VCGMM(**options).fit(X, sample_weight=weights)
+    refined = VCGMM(**options, refine=4).fit(X, sample_weight=weights)
+    assert (np.diff(refined.refine_bounds_) > 0).all()
+    assert refined.score(X, sample_weight=weights) > plain.score(X, sample_weight=weights) + 0.01
+    two = VCGMM(**options, refine=4, n_threads=2).fit(X, sample_weight=weights)
+    np.testing.assert_array_equal(two.means_, VCGMM(**options, refine=4, n_threads=1).fit(X, None, weights).means_)
+
+
+@pytest.mark.parametrize("kind", ["spherical", "diag"])
+def test_approximate_predictions_mostly_are_the_exact_ones(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prediction, "FEW_COMPONENTS", 16)
+    X = blobs(22, C=60, D=5, n=60)
+    model = fit(X, n_components=300, covariance_type=kind, max_iter=8)
+    exact, near = model.predict(X), model.predict(X, method="approximate")
+    assert (exact == near).mean() > 0.97
+    assert near.dtype == np.int32
+    assert model.active_[near].all()

@@ -128,6 +128,8 @@ def not_offered(model: Any) -> str:
     kind = check_kind(model)
     if not kind.is_shared:
         return f"covariance_type={kind.covariance_type!r} with mixing={kind.mixing!r}"
+    if kind.metric != "euclidean":
+        return f"metric={kind.metric!r}"
     if model.search == "pointwise":
         return "search='pointwise'"
     if model.refine:

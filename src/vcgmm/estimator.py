@@ -14,8 +14,8 @@ from .algorithm.pipeline import Result, resume
 from .backends import Backend, backend_of, check_device, rows_of, weights_on_host
 from .coreset import Coreset, coreset_of, unpack
 from .data import ArrayRows, Rows
-from .interop import faiss_index, gaussian_mixture
-from .mixture_parameters import SHARED, attributes_of, check_kind
+from .interop import faiss_index, for_sklearn
+from .mixture_parameters import SHARED, attributes_of, check_kind, fitted_metric, in_metric
 from .parallel import Workers
 from .parameters import settings_of
 from .persistence import (
@@ -41,6 +41,7 @@ from .validation import (
 
 if TYPE_CHECKING:
     from sklearn.mixture import GaussianMixture
+    from sklearn.pipeline import Pipeline
 
 
 class VCGMM(FittedMixture):
@@ -62,6 +63,10 @@ class VCGMM(FittedMixture):
     covariance_type : {"isotropic", "spherical", "diag", "tied_diag"}, default="isotropic"
         "isotropic": one variance for all clusters; "spherical": one for each; "diag": one for each cluster and
         feature; "tied_diag": one for each feature, shared by all clusters.
+    metric : {"euclidean", "cosine"}, default="euclidean"
+        "cosine": rows are scaled to length 1 as they are read, here and in all other methods, and means have
+        length 1 (spherical k-means, softened).  Distances are then those on the sphere, ||y - mu||^2 =
+        2 (1 - cosine); rows of zeros are refused.  Only with one variance and equal weights.
     mixing : {"equal", "learned"} or None, default=None
         Weights of the clusters.  None: equal for "isotropic", learned for the others.
     n_shared : int, default=5
@@ -101,8 +106,7 @@ class VCGMM(FittedMixture):
         given.
     refine : int, default=0
         Passes over all rows after EM on the coreset, each an EM step of the same kind, at a cost that hardly grows
-        with the number of components.  They take away most of the error that a coreset costs.  Only with one
-        variance and equal weights.
+        with the number of components.  They take away most of the error that a coreset costs.
     reg_covar : float or None, default=None
         Smallest variance, relative to the data's: to each feature's own for "diag" and "tied_diag", else to their
         mean.  None: 1e-14 for "isotropic", 1e-6 for the others.
@@ -119,7 +123,8 @@ class VCGMM(FittedMixture):
         Where to fit and predict.  "cuda" is the current GPU, and needs torch: `pip install 'vcgmm[gpu]'`.  Where
         there is none it raises an error; "auto" takes one if there is one that offers what is asked for, else the
         CPU, and `device_` says which.  X may be a torch tensor, which is used where it lies.  A GPU does not offer
-        yet: weights and variances of the clusters' own, search="pointwise", `refine`, `partial_fit`, checkpoints.
+        yet: weights and variances of the clusters' own, metric="cosine", search="pointwise", `refine`,
+        `partial_fit`, checkpoints.
     precision : {"tf32", "fp32", "bf16"}, default="tf32"
         What a GPU computes products of coordinates in, about the centre of each cluster.  "bf16" is the fastest
         for wide rows, and rows from the host are stored in it too: half the memory.  The CPU does not mind it.
@@ -139,7 +144,7 @@ class VCGMM(FittedMixture):
     Attributes
     ----------
     means_ : (C, D) float64
-        Cluster centres; `cluster_centers_` is another name for it.
+        Cluster centres; `cluster_centers_` is another name for it.  With metric="cosine" of length 1.
     variance_ : float
         The shared variance sigma^2; where clusters or features have their own, the mean over all points and
         features.
@@ -166,7 +171,7 @@ class VCGMM(FittedMixture):
     converged_ : bool
     coreset_ : Coreset
         The weighted sample that EM ran on: `points`, `weights`, `indices`.  Where all points are used, `points` is
-        X itself.  After `partial_fit` all that is kept of the stream.
+        X itself (with metric="cosine" a copy, scaled).  After `partial_fit` all that is kept of the stream.
     neighbors_ : (C, G) int32
         Near clusters of each cluster, itself first.
     labels_ : (N,) int32
@@ -199,6 +204,7 @@ class VCGMM(FittedMixture):
         coreset_size: Any = "auto",
         covariance_type: str = "isotropic",
         mixing: str | None = None,
+        metric: str = "euclidean",
         n_shared: int = 5,
         reassign: bool = False,
         truncation: int = 5,
@@ -231,6 +237,7 @@ class VCGMM(FittedMixture):
         self.coreset_size = coreset_size
         self.covariance_type = covariance_type
         self.mixing = mixing
+        self.metric = metric
         self.n_shared = n_shared
         self.reassign = reassign
         self.truncation = truncation
@@ -351,6 +358,7 @@ class VCGMM(FittedMixture):
         backend = backend_of(self)
         rows = rows_of(self, X, reset=True, on_gpu=backend.name != "cpu")
         weights = check_weights_of(rows, weights_on_host(sample_weight))
+        dtype, rows = rows.dtype, in_metric(check_kind(self).metric, rows)
         settings = settings_of(self, rows, drawn=given is not None)
         self._check_enough(rows)
         check_verbosity(self.verbose)
@@ -363,7 +371,7 @@ class VCGMM(FittedMixture):
             make_progress(self.verbose, settings.tol) as progress,
         ):
             result = backend.fit(rows, weights, settings, (*callbacks, history), progress, workers, keep)
-            self._take_over(result, history, rows.n_samples, rows.dtype, backend)
+            self._take_over(result, history, rows.n_samples, dtype, backend)
             self.__dict__.pop("_stream", None)
             self.coreset_ = coreset_of(result.coreset, rows.n_samples, given)
             if self.compute_labels:
@@ -409,10 +417,9 @@ class VCGMM(FittedMixture):
         self.variance_ = result.variance
         self.weights_ = np.full(len(result.means), 1.0 / len(result.means))
         self.covariances_ = np.full(len(result.means), result.variance)
-        kind = SHARED
+        checked = check_kind(self)
+        kind = {"covariance_type": checked.covariance_type, "mixing": checked.mixing, "metric": checked.metric}
         if result.mixture is not None:
-            checked = check_kind(self)
-            kind = {"covariance_type": checked.covariance_type, "mixing": checked.mixing}
             self.__dict__.update(attributes_of(checked.covariance_type, result.mixture))
         self.counts_ = result.masses
         self.lower_bounds_ = np.array(result.bounds)
@@ -592,14 +599,16 @@ class VCGMM(FittedMixture):
                 )
         self._warn_of_the_end(result, stacklevel=4)
 
-    def to_sklearn(self) -> GaussianMixture:
+    def to_sklearn(self) -> GaussianMixture | Pipeline:
         """The same mixture as scikit-learn's GaussianMixture, ready to predict.
+
+        With metric="cosine" in a pipeline after a Normalizer, which scales rows to length 1.
 
         Its covariances are spherical or, where features have variances of their own, diagonal; its `lower_bound_`
         is a mean over the data's weight, as theirs is. Mind its memory: it makes arrays of rows times components.
         """
         self._check_fitted()
-        return gaussian_mixture(self)
+        return for_sklearn(self)
 
     def to_faiss(self, kind: str = "flat") -> Any:
         """The means in a faiss index, in float32; needs faiss.
@@ -609,10 +618,12 @@ class VCGMM(FittedMixture):
         kind : {"flat", "ivf"}, default="flat"
             "flat": an IndexFlatL2 that holds the means, which finds the nearest cluster of a vector.
             "ivf": an IndexIVFFlat with the clusters as its inverted lists, trained, empty, and ready for `add`.
+            With metric="cosine" both go by inner products, and "flat" is an IndexFlatIP: vectors of any length
+            find their cluster; scale them to length 1 before `add`, so that scores are cosines.
 
         Returns
         -------
-        faiss.IndexFlatL2 or faiss.IndexIVFFlat
+        faiss.IndexFlatL2, faiss.IndexFlatIP or faiss.IndexIVFFlat
         """
         self._check_fitted()
-        return faiss_index(self.means_, kind)
+        return faiss_index(self.means_, kind, fitted_metric(self))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Generator, Iterable
 from contextlib import closing
-from typing import TypeVar
+from typing import Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -33,7 +33,20 @@ VALUES_TOGETHER = 1 << 25
 LEAST_TOGETHER = 8192
 
 #: Beside the models, not in them: they are as quickly copied and pickled as before.
-_routings: WeakKeyDictionary[object, tuple[np.ndarray, Routing]] = WeakKeyDictionary()
+_routings: WeakKeyDictionary[object, tuple[np.ndarray, Way]] = WeakKeyDictionary()
+
+
+class Way(Protocol):
+    """Finds a near cluster of points at a cost that does not grow with C."""
+
+    @property
+    def means(self) -> np.ndarray:
+        """(C, D), of the type computed in."""
+        ...
+
+    def labels_of(self, points: np.ndarray, workers: Workers) -> tuple[np.ndarray, int]:
+        """A near cluster (n,) int32 of points (n, D), and the number of distances computed."""
+        ...
 
 
 class Evaluator:
@@ -99,7 +112,7 @@ class Evaluator:
             ids = np.empty(len(part), np.int32)
 
             def use(place: slice, _block: np.ndarray, points: np.ndarray) -> None:
-                self._ready(points.dtype).nearest_of(points, ids[place], np.empty(len(points), points.dtype))
+                ids[place] = self._label(points)
 
             self._each_block(part, self.dtype, use)
             return ids
@@ -148,15 +161,24 @@ class Evaluator:
 
         return self._in_order(rows, work)
 
-    def routing(self, owner: object, neighbors: np.ndarray) -> Routing:
+    def routing(self, owner: object, neighbors: np.ndarray) -> Way:
         """What `near_label_pieces` needs, made once for an owner of means, and again when it has others."""
         means, routing = _routings.get(owner, (None, None))
         if routing is None or means is not self.data_means or routing.means.dtype != self.dtype:
-            routing = Routing(self.means, self.dtype, neighbors, self.workers)
+            routing = self._make_routing(neighbors)
             _routings[owner] = self.data_means, routing
         return routing
 
-    def near_label_pieces(self, rows: Rows, routing: Routing) -> Generator[np.ndarray, None, None]:
+    def _make_routing(self, neighbors: np.ndarray) -> Way:
+        return Routing(self.means, self.dtype, neighbors, self.workers)
+
+    def _label(self, points: np.ndarray) -> np.ndarray:
+        """The nearest mean of points in local coordinates, (n,) int32."""
+        ids = np.empty(len(points), np.int32)
+        self._ready(points.dtype).nearest_of(points, ids, np.empty(len(points), points.dtype))
+        return ids
+
+    def near_label_pieces(self, rows: Rows, routing: Way) -> Generator[np.ndarray, None, None]:
         """A mean that is near, and mostly the nearest, at a cost that does not grow with C; some at a time."""
         dtype = routing.means.dtype
         together = max(LEAST_TOGETHER, VALUES_TOGETHER // rows.n_features) // rows.rows_per_block + 1
@@ -170,7 +192,7 @@ class Evaluator:
         def labels() -> np.ndarray:
             ids, _ = routing.labels_of(points[:n], self.workers)
             for place, local in far:  # very rare: compared with all means
-                self._ready(local.dtype).nearest_of(local, ids[place], np.empty(len(local)))
+                ids[place] = self._label(local)
             far.clear()
             return ids
 

@@ -6,13 +6,30 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .mixture_parameters import fitted_kind, mixture_of
+from .mixture_parameters import fitted_kind, fitted_metric, mixture_of
 from .validation import check_choice
 
 if TYPE_CHECKING:
     from sklearn.mixture import GaussianMixture
+    from sklearn.pipeline import Pipeline
 
 INDEXES = ("flat", "ivf")
+
+
+def for_sklearn(model: Any) -> GaussianMixture | Pipeline:
+    """scikit-learn's GaussianMixture of a fitted VCGMM; for the cosine metric, one that scales rows first."""
+    mixture = gaussian_mixture(model)
+    if fitted_metric(model) != "cosine":
+        return mixture
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import Normalizer
+
+    scaling = Normalizer()
+    scaling.n_features_in_ = model.n_features_in_
+    if hasattr(model, "feature_names_in_"):
+        scaling.feature_names_in_ = mixture.feature_names_in_
+        del mixture.feature_names_in_  # scaled rows have no names
+    return make_pipeline(scaling, mixture)
 
 
 def gaussian_mixture(model: Any) -> GaussianMixture:
@@ -47,13 +64,16 @@ def gaussian_mixture(model: Any) -> GaussianMixture:
     return mixture
 
 
-def faiss_index(means: np.ndarray, kind: str) -> Any:
+def faiss_index(means: np.ndarray, kind: str, metric: str = "euclidean") -> Any:
     """A faiss index over centres.
 
     Parameters
     ----------
     means : (C, D) float64
+        Of length 1 for metric="cosine": then the nearest is the one with the largest inner product, however long
+        the vector is that is looked up.
     kind : {"flat", "ivf"}
+    metric : {"euclidean", "cosine"}
 
     Raises
     ------
@@ -66,11 +86,13 @@ def faiss_index(means: np.ndarray, kind: str) -> Any:
     except ImportError:
         raise ImportError("to_faiss needs faiss, which is not installed: pip install faiss-cpu") from None
     n_clusters, n_features = means.shape
-    quantizer = faiss.IndexFlatL2(n_features)
+    inner = metric == "cosine"
+    quantizer = faiss.IndexFlatIP(n_features) if inner else faiss.IndexFlatL2(n_features)
     quantizer.add(np.ascontiguousarray(means, dtype=np.float32))
     if kind == "flat":
         return quantizer
-    index = faiss.IndexIVFFlat(quantizer, n_features, n_clusters, faiss.METRIC_L2)
+    measure = faiss.METRIC_INNER_PRODUCT if inner else faiss.METRIC_L2
+    index = faiss.IndexIVFFlat(quantizer, n_features, n_clusters, measure)
     # Its lists are our clusters: there is nothing left to train.
     index.is_trained = True
     return index

@@ -10,8 +10,9 @@ import numpy as np
 from .algorithm.frame import Frame
 from .algorithm.models.exact import Joints
 from .algorithm.models.mixture import Mixture
+from .algorithm.models.routing import JointRouting
 from .data import Part, Rows
-from .evaluation import Evaluator, gathered
+from .evaluation import Evaluator, Way, gathered
 from .parallel import Workers
 
 _WIDE = np.dtype(np.float64)
@@ -33,7 +34,8 @@ class JointEvaluator(Evaluator):
 
     def __init__(self, mixture: Mixture, frame: Frame, workers: Workers, advance: Callable[[int], None]) -> None:
         super().__init__(mixture.means, frame, workers, advance)
-        self.joints = Joints(Mixture(self.means, mixture.variances * frame.scale**2, mixture.weights))
+        self.local = Mixture(self.means, mixture.variances * frame.scale**2, mixture.weights)
+        self.joints = Joints(self.local)
 
     def label_pieces(self, rows: Rows) -> Generator[np.ndarray, None, None]:
         """The cluster with the largest posterior, some (n,) int32 at a time."""
@@ -42,7 +44,7 @@ class JointEvaluator(Evaluator):
             ids = np.empty(len(part), np.int32)
 
             def use(place: slice, _block: np.ndarray, points: np.ndarray) -> None:
-                ids[place] = self.joints.labels(points)
+                ids[place] = self._label(points)
 
             self._each_block(part, _WIDE, use)
             return ids
@@ -50,6 +52,13 @@ class JointEvaluator(Evaluator):
         with closing(self._in_order(rows, work)) as parts:
             for _, ids in parts:
                 yield ids
+
+    def _label(self, points: np.ndarray) -> np.ndarray:
+        """The cluster with the largest posterior for points in local coordinates, (n,) int32."""
+        return self.joints.labels(points)
+
+    def _make_routing(self, neighbors: np.ndarray) -> Way:
+        return JointRouting(self.local, self.dtype, neighbors, self.workers)
 
     def labels_and_error(self, rows: Rows, weights: np.ndarray | None) -> tuple[np.ndarray, float]:
         """The cluster with the largest posterior, (N,) int32; the weighted error of the nearest means."""

@@ -9,10 +9,12 @@ import numpy as np
 
 from .algorithm.models.families import FAMILIES
 from .algorithm.models.mixture import Mixture
+from .data import Rows, UnitRows
 from .validation import check_choice, check_flag, check_integer, check_number
 
 COVARIANCES = tuple(FAMILIES)
 MIXINGS = ("equal", "learned")
+METRICS = ("euclidean", "cosine")
 
 #: The kind of the paper's model.
 SHARED = {"covariance_type": "isotropic", "mixing": "equal"}
@@ -33,6 +35,7 @@ class Kind:
     n_shared : int
     reg_covar : float
     reassign : bool
+    metric : str
     """
 
     covariance_type: str
@@ -40,6 +43,7 @@ class Kind:
     n_shared: int
     reg_covar: float
     reassign: bool
+    metric: str
 
     @property
     def is_shared(self) -> bool:
@@ -65,6 +69,7 @@ def check_kind(model: Any) -> Kind:
         reg_covar = check_number("reg_covar", model.reg_covar, 0.0)
     n_shared = check_integer("n_shared", model.n_shared, 0)
     reassign = check_flag("reassign", model.reassign)
+    metric = check_choice("metric", model.metric, METRICS)
     if not shared:
         what = f"covariance_type={covariance_type!r} with mixing={mixing!r}"
         if model.search == "pointwise":
@@ -72,17 +77,17 @@ def check_kind(model: Any) -> Kind:
                 f"search='pointwise' is the paper's, for one variance and equal weights, and does not know "
                 f"{what}: use search='blocked'."
             )
-        if model.refine:
+        if metric == "cosine":
             raise ValueError(
-                f"refine={model.refine!r} is not offered yet for {what}: use refine=0 and a larger coreset_size, "
-                f"or coreset_size=None for EM on all rows."
+                f"metric='cosine' is for one variance and equal weights, and does not know {what}: use "
+                f"covariance_type='isotropic' with mixing='equal', or metric='euclidean'."
             )
-        if model.checkpoint is not None:
-            raise ValueError(
-                f"checkpoint={str(model.checkpoint)!r} cannot be written yet for {what}: fit without one, or use "
-                f"covariance_type='isotropic' with mixing='equal'."
-            )
-    return Kind(covariance_type, mixing, n_shared, reg_covar, reassign)
+    return Kind(covariance_type, mixing, n_shared, reg_covar, reassign, metric)
+
+
+def in_metric(metric: str, rows: Rows) -> Rows:
+    """Rows as a metric compares them: "cosine" scales them to length 1 as they are read."""
+    return UnitRows(rows) if metric == "cosine" else rows
 
 
 def attributes_of(covariance_type: str, mixture: Mixture) -> dict[str, np.ndarray]:
@@ -95,6 +100,12 @@ def fitted_kind(model: Any) -> tuple[str, str]:
     """`covariance_type` and `mixing` of a fitted VCGMM, whatever its parameters have become since."""
     facts = getattr(model, "_training", {})
     return facts.get("covariance_type", "isotropic"), facts.get("mixing", "equal")
+
+
+def fitted_metric(model: Any) -> str:
+    """`metric` of a fitted VCGMM, whatever its parameter has become since."""
+    metric: str = getattr(model, "_training", {}).get("metric", "euclidean")
+    return metric
 
 
 def mixture_of(model: Any) -> Mixture:
@@ -113,4 +124,6 @@ def n_parameters(model: Any) -> int:
     covariance_type, mixing = fitted_kind(model)
     n_clusters, n_features = model.means_.shape
     variances = FAMILIES[covariance_type].n_parameters(n_clusters, n_features)
-    return int(model.means_.size) + variances + (n_clusters - 1 if mixing == "learned" else 0)
+    if fitted_metric(model) == "cosine":  # the length of a mean is no free parameter
+        n_features -= 1
+    return int(n_clusters * n_features) + variances + (n_clusters - 1 if mixing == "learned" else 0)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .algorithm.settings import Settings
-from .data import Rows
+from .data import ArrayRows, Rows, UnitRows
 from .mixture_parameters import check_kind
 from .validation import (
     check_centers,
@@ -58,6 +58,8 @@ def settings_of(model: Any, rows: Rows, *, drawn: bool = False, warm: bool = Tru
                 f"{n_components} and {rows.n_features} features: set warm_start=False, or keep both."
             )
         init, initial_variance = model.means_, model.variance_
+    if kind.metric == "cosine" and not isinstance(init, str):
+        init = UnitRows(ArrayRows(init, "init")).all()
     n_init = check_integer("n_init", model.n_init, 1) if isinstance(init, str) else 1
     automatic = automatic_size(model)
     if drawn or rows.n_samples <= AUTO_ALL * automatic:
@@ -90,6 +92,7 @@ def settings_of(model: Any, rows: Rows, *, drawn: bool = False, warm: bool = Tru
         mixing=kind.mixing,
         n_shared=kind.n_shared,
         reassign=kind.reassign,
+        metric=kind.metric,
     )
 
 

@@ -18,11 +18,11 @@ from sklearn.utils.validation import check_is_fitted
 from .algorithm.frame import Frame
 from .backends import like, predicting_backend_of, rows_of, weights_on_host
 from .coreset import unpack
-from .data import Rows
+from .data import ArrayRows, Rows
 from .data.appending import appending
 from .evaluation import FEW_COMPONENTS, Evaluator, gathered
 from .joint_evaluation import JointEvaluator
-from .mixture_parameters import is_shared, mixture_of, n_parameters
+from .mixture_parameters import fitted_metric, in_metric, is_shared, mixture_of, n_parameters
 from .parallel import Workers
 from .progress import Progress, make_progress
 from .validation import check_choice, check_integer, check_threads, check_weights_of
@@ -102,8 +102,8 @@ class FittedMixture(DensityMixin, BaseEstimator):
             "approximate": every row goes from a landmark to nearer and nearer means, along the neighbours of each,
             at a cost that does not grow with `n_components`.  Most rows end at the nearest mean, the others near
             it; which do may depend on the rows they come with.  The first call builds what it needs, later ones
-            use it again.  Up to 1,024 components are all compared, so that the result is exact.  Only for one
-            variance and equal weights: the way leads along distances.
+            use it again.  Up to 1,024 components are all compared, so that the result is exact.  Where clusters
+            have weights or variances of their own, rows go on from there to larger and larger joints.
         output : path-like, optional
             A file to write the labels to, part by part, instead of returning them: `.npy`, `.parquet`, `.csv` or
             `.tsv`.  It is there as a whole or not at all; an existing one is replaced.
@@ -114,11 +114,6 @@ class FittedMixture(DensityMixin, BaseEstimator):
         """
         rows = self._check_predict(X)
         check_choice("method", method, PREDICTIONS)
-        if method == "approximate" and not is_shared(self):
-            raise ValueError(
-                "method='approximate' goes by distances, not by the joints of clusters with weights or variances "
-                "of their own: use method='exact'."
-            )
         with self._evaluate("predict", rows) as evaluator:
             if method == "exact" or len(self.means_) <= FEW_COMPONENTS:
                 pieces = evaluator.label_pieces(rows)
@@ -143,7 +138,8 @@ class FittedMixture(DensityMixin, BaseEstimator):
 
         Returns
         -------
-        distances : (N, k) float64, Euclidean, ascending
+        distances : (N, k) float64, Euclidean, ascending; with metric="cosine" between rows and means of length 1,
+            d = sqrt(2 (1 - cosine))
         ids : (N, k) int32
         """
         rows = self._check_predict(X)
@@ -189,6 +185,9 @@ class FittedMixture(DensityMixin, BaseEstimator):
     def score_samples(self, X: Any, *, output: str | os.PathLike[str] | None = None) -> np.ndarray | None:
         """Exact log density of every row under the mixture (Eq. 1), over all components.
 
+        With metric="cosine" it is that of the Gaussians at the row scaled to length 1: a density in all of space,
+        which ranks rows as one on the sphere does.
+
         Parameters
         ----------
         X : array-like of shape (N, D), or source
@@ -232,6 +231,8 @@ class FittedMixture(DensityMixin, BaseEstimator):
     def quantization_error(self, X: Any, sample_weight: Any = None) -> float:
         """Weighted sum of squared distances to the nearest mean, in float64.
 
+        With metric="cosine" it is 2 (1 - cosine) that is summed.
+
         Parameters
         ----------
         X : array-like of shape (N, D), source or Coreset
@@ -248,7 +249,7 @@ class FittedMixture(DensityMixin, BaseEstimator):
             return float(evaluator.error(rows, weights))
 
     def sample(self, n_samples: int = 1) -> tuple[np.ndarray, np.ndarray]:
-        """Draw points from the mixture.
+        """Draw points from the mixture; with metric="cosine" they are scaled to length 1, as rows are.
 
         Parameters
         ----------
@@ -268,7 +269,8 @@ class FittedMixture(DensityMixin, BaseEstimator):
         else:
             labels = rng.choice(len(self.means_), size=n_samples, p=mixture.weights).astype(np.int32)
         noise = rng.standard_normal((n_samples, self.means_.shape[1]))
-        return self.means_[labels] + np.sqrt(mixture.variances[labels]) * noise, labels
+        drawn = self.means_[labels] + np.sqrt(mixture.variances[labels]) * noise
+        return in_metric(fitted_metric(self), ArrayRows(drawn)).all(), labels
 
     def bic(self, X: Any) -> float:
         """Bayesian information criterion on X; lower is better."""
@@ -286,7 +288,7 @@ class FittedMixture(DensityMixin, BaseEstimator):
 
     def _check_predict(self, X: Any) -> Rows:
         self._check_fitted()
-        return rows_of(self, X, reset=False, on_gpu=self.device != "cpu")
+        return in_metric(fitted_metric(self), rows_of(self, X, reset=False, on_gpu=self.device != "cpu"))
 
     @contextmanager
     def _evaluate(self, step: str, rows: Rows) -> Iterator[Any]:

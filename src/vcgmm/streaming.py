@@ -23,7 +23,8 @@ from .algorithm.pipeline import Result, run
 from .algorithm.settings import Settings
 from .algorithm.stream import Stream, absorb, begin
 from .coreset import Coreset, unpack
-from .data import ArrayRows, Rows
+from .data import ArrayRows, Rows, UnitRows
+from .mixture_parameters import fitted_metric, in_metric
 from .parallel import Workers
 from .parameters import settings_of, stream_size
 from .progress import Callback, History, Progress, check_callbacks, make_progress
@@ -64,6 +65,12 @@ def absorb_rows(model: Any, X: Any, sample_weight: Any) -> Result | None:
             f"{settings.mixing!r}: build a Coreset of the stream (merge, reduce) and fit to it, or use "
             f"covariance_type='isotropic' with mixing='equal'."
         )
+    if hasattr(model, "means_") and fitted_metric(model) != settings.metric:
+        raise ValueError(
+            f"metric={settings.metric!r}, but the rows that are kept of this stream are those of metric="
+            f"{fitted_metric(model)!r}: go on with that one, or begin a new model."
+        )
+    rows = in_metric(settings.metric, rows)
     result = None
     with (
         Workers(check_threads(model.n_threads)) as workers,
@@ -82,6 +89,9 @@ def _blocks(rows: Rows, weights: np.ndarray | None) -> Iterator[Weighted]:
     if isinstance(rows, ArrayRows):
         check_finite(rows)
         yield _counting(rows.array, weights)
+        return
+    if isinstance(rows, UnitRows) and isinstance(rows.given, ArrayRows):
+        yield _counting(rows.all(), weights)
         return
     with closing(rows.parts()) as parts:
         for part in parts:

@@ -254,7 +254,7 @@ def check_weights(
 
 def check_weights_of(rows: Rows, sample_weight: object) -> np.ndarray | None:
     """Weights of rows: (N,) where they are given; None where the rows come with their own, or all count alike."""
-    if isinstance(rows, StreamedRows) and rows.source.weighted:
+    if rows.has_weights:
         if sample_weight is not None:
             raise ValueError(
                 f"sample_weight is given, but {rows.name} was opened with weights of its own: leave one out."

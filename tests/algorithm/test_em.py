@@ -13,6 +13,7 @@ from vcgmm.algorithm import reference
 from vcgmm.algorithm.blocked import BlockedSearch
 from vcgmm.algorithm.bound import lower_bound
 from vcgmm.algorithm.em import Fit, relative_change, variational_em
+from vcgmm.algorithm.models.shared import Shared, SharedModel
 from vcgmm.algorithm.mstep import Statistics, m_step, next_step
 from vcgmm.algorithm.pointwise import PointwiseSearch
 from vcgmm.algorithm.seeding import assign
@@ -51,7 +52,6 @@ def make(
 
 def run(kind: str, p: Problem, search: Any = None, variance: float | None = None, **changes: Any) -> Fit:
     options: dict[str, Any] = {
-        "total_weight": float(p.gamma.sum()),
         "n_warmup": 0,
         "tol": 0.0,
         "max_iter": 8,
@@ -62,9 +62,14 @@ def run(kind: str, p: Problem, search: Any = None, variance: float | None = None
         "callbacks": (),
         "progress": Progress(),
         "begun": 0.0,
+        **changes,
     }
     search = make(kind, p, 3, 4, 6) if search is None else search
-    return variational_em(search, p.mu, variance, **{**options, **changes})
+    floor, relaxation, log_scale = (options.pop(name) for name in ("variance_floor", "relaxation", "log_scale"))
+    model = SharedModel(search, float(p.gamma.sum()), floor, relaxation, log_scale)
+    fit = Fit.at(p.mu)
+    start = Shared(p.mu, math.nan if variance is None else variance)
+    return variational_em(model, model.warm_up(start, options.pop("n_warmup"), fit), fit, **options)
 
 
 def exact_em(p: Problem, n_iter: int) -> list[tuple[np.ndarray, float, float]]:

@@ -100,6 +100,7 @@ OPTIONS: dict[str, tuple[list[str], Any]] = {
     "n_components": (["-k", "7"], 7),
     "coreset_size": (["--coreset-size", "500"], 500),
     "covariance_type": (["--covariance-type", "isotropic"], "isotropic"),
+    "metric": (["--metric", "cosine"], "cosine"),
     "mixing": (["--mixing", "equal"], "equal"),
     "n_shared": (["--n-shared", "2"], 2),
     "reassign": (["--reassign"], True),

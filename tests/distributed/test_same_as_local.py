@@ -139,3 +139,18 @@ def test_own_variances_are_refused_where_em_is_distributed(client: Client, X: np
     model = DaskVCGMM(5, em="distributed", covariance_type="diag", client=client)
     with pytest.raises(ValueError, match="covariance_type='diag' with mixing='learned' is not offered yet"):
         model.fit(da.from_array(X, chunks=(2500, 5)))
+
+
+@pytest.mark.parametrize("em", ["gathered", "distributed"])
+def test_on_the_sphere(client: Client, X: np.ndarray, em: str) -> None:
+    rows = X + 5.0
+    lazy = da.from_array(rows, chunks=(1700, X.shape[1]))
+    local = VCGMM(8, metric="cosine", random_state=0, compute_labels=True).fit(rows)
+    model = DaskVCGMM(8, metric="cosine", random_state=0, client=client, em=em, compute_labels=True).fit(lazy)
+    np.testing.assert_allclose(model.means_, local.means_, atol=1e-4)
+    np.testing.assert_allclose(np.linalg.norm(model.means_, axis=1), 1.0, rtol=1e-12)
+    assert (model.labels_.compute() == local.labels_).mean() > 0.999
+    assert model.inertia_ == pytest.approx(local.inertia_, rel=1e-4)
+    rows[2345] = 0
+    with pytest.raises(ValueError, match="a row of zeros, row 2345"):
+        DaskVCGMM(8, metric="cosine", client=client, em=em).fit(da.from_array(rows, chunks=(1700, X.shape[1])))

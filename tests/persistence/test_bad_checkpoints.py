@@ -33,7 +33,12 @@ def written(folder: Path, **options: Any) -> bytes:
 @pytest.fixture(scope="module")
 def states(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     folder = tmp_path_factory.mktemp("checkpoint")
-    return {search: written(folder, search=search) for search in ("blocked", "pointwise")}
+    kinds = {
+        "blocked": {},
+        "pointwise": {"search": "pointwise"},
+        "own": {"covariance_type": "diag", "n_shared": 1},
+    }
+    return {name: written(folder, **options) for name, options in kinds.items()}
 
 
 @pytest.fixture
@@ -128,11 +133,13 @@ def test_a_newer_format_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_checkpoint_that_is_written_again_is_gone_on_from(states: dict[str, bytes], tmp_path: Path) -> None:
     # So that the tests below fail for what they change.
-    for search, data in states.items():
-        path = tmp_path / f"{search}.ckpt"
+    for name, data in states.items():
+        path = tmp_path / f"{name}.ckpt"
         path.write_bytes(data)
         forge(path, lambda _header, _tensors: None)
-        assert VCGMM.resume(path).search == search
+        model = VCGMM.resume(path)
+        assert model.search == ("pointwise" if name == "pointwise" else "blocked")
+        assert model.covariances_.ndim == (2 if name == "own" else 1)
 
 
 def edit(where: str, name: str, value: Any) -> Change:
@@ -275,6 +282,53 @@ def test_forged_states_of_the_pointwise_search_are_refused(
         VCGMM.resume(path)
 
 
+OWN: dict[str, tuple[Change, str]] = {
+    "no weights": (edit("tensors", "mixture.weights", None), "one of .* is missing"),
+    "no mixture": (
+        lambda _, tensors: [tensors.pop(f"mixture.{name}") for name in ("weights", "variances")],
+        "a part of the mixture is missing",
+    ),
+    "no memory of those sown": (edit("tensors", "fit.sown", None), "a part of the mixture is missing"),
+    "no first iterations": (
+        lambda header, _: header["snapshot"]["fit"].update(n_shared=None), "a part of the mixture is missing"
+    ),
+    "too many first iterations": (edit("snapshot.fit", "n_shared", 99), "n_shared is none of the iterations"),
+    "a best of another kind": (
+        lambda _, tensors: [tensors.pop(f"best.mixture.{name}") for name in ("weights", "variances")],
+        "the best attempt has another model",
+    ),
+    "a variance of nothing": (edit("tensors", "mixture.variances", put((0, 1), 0.0)), "variance is not positive"),
+    "a variance of the best": (
+        edit("tensors", "best.mixture.variances", put((0, 1), np.nan)), "a variance is not positive"
+    ),
+    "a negative weight": (edit("tensors", "fit.mixture.weights", put(0, -0.5)), "of a cluster is not valid"),
+    "too few variances": (
+        lambda _, tensors: tensors.update(
+            {name: tensors[name][:, :1].copy() for name in tensors if name.endswith("variances")}
+        ),
+        "too few or many variances",
+    ),
+    "one variance for all": (
+        lambda header, _: header["snapshot"]["settings"].update(covariance_type="isotropic", mixing="equal"),
+        "are all that is asked for",
+    ),
+    "an unknown kind": (edit("snapshot.settings", "covariance_type", "round"), "is no known mixture"),
+    "an unknown mixing": (edit("snapshot.settings", "mixing", "wild"), "is no known mixture"),
+    "an unknown metric": (edit("snapshot.settings", "metric", "wild"), "is no known mixture"),
+    "on the sphere": (edit("snapshot.settings", "metric", "cosine"), "is no known mixture"),
+    "negative shared iterations": (edit("snapshot.settings", "n_shared", -1), "n_shared or reg_covar is negative"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_forged_states_of_mixtures_are_refused(states: dict[str, bytes], path: Path, name: str) -> None:
+    change, message = OWN[name]
+    path.write_bytes(states["own"])
+    forge(path, change)
+    with pytest.raises(ValueError, match=message):
+        VCGMM.resume(path)
+
+
 def test_every_field_of_the_settings_is_written(path: Path) -> None:
     settings = container.read(path, "checkpoint").header["snapshot"]["settings"]
     for name in settings:
@@ -283,4 +337,4 @@ def test_every_field_of_the_settings_is_written(path: Path) -> None:
             VCGMM.resume(path)
         forge(path, lambda header, _, name=name: header["snapshot"]["settings"].update({name: settings[name]}))
     assert VCGMM.resume(path).n_iter_ == 4
-    assert checkpoints.STATE_VERSION == 3  # raise it when settings or states change
+    assert checkpoints.STATE_VERSION == 4  # raise it when settings or states change

@@ -35,6 +35,18 @@ SETTINGS: dict[str, tuple[dict[str, Any], bool]] = {
     "the paper's in float64": ({"search": "pointwise", "dtype": "float64", "n_init": 2, "max_iter": 5}, False),
     "hard": ({"truncation": 1, "tol": 1e-3}, False),
     "given means": ({"init": X[:40], "coreset_size": 700}, False),
+    "spherical": ({"covariance_type": "spherical", "n_shared": 3, "n_explore": 1}, True),
+    "diagonal from the start, sown again": (
+        {"covariance_type": "diag", "n_shared": 0, "reassign": True, "n_components": 600, "max_iter": 12},
+        False,
+    ),
+    "several attempts of their own": (
+        {"covariance_type": "tied_diag", "n_shared": 2, "n_init": 3, "init": "random", "max_iter": 5},
+        False,
+    ),
+    "learned weights, never let go": ({"mixing": "learned", "n_shared": 50, "dtype": "float64"}, False),
+    "on the sphere": ({"metric": "cosine", "coreset_size": 700}, True),
+    "the paper's on the sphere": ({"metric": "cosine", "search": "pointwise", "n_init": 2, "max_iter": 5}, False),
 }
 
 
@@ -105,6 +117,11 @@ def test_every_checkpoint_leads_to_the_same_end(tmp_path: Path, setting: str) ->
         assert fitted(again) == fitted(alone), place
         assert again._training["n_samples"] == N
         assert again._training["dtype"] == "float32"
+
+
+def test_a_fit_of_their_own_that_drops_clusters_is_among_them() -> None:
+    changes, _ = SETTINGS["diagonal from the start, sown again"]
+    assert not fit(**{**changes, "reassign": False}).active_.all()
 
 
 def test_neighbours_found_earlier_and_the_order_of_points_come_back(

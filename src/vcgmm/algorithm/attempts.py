@@ -7,29 +7,30 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from ..parallel import Workers
 from ..progress import Callback, Progress
-from .blocked import BlockedSearch
 from .em import Fit, variational_em
-from .estep import Search, State
+from .estep import Search
 from .local_points import LocalPoints
-from .models.em import joint_em, shared_start
+from .models.mixture import Mixture
+from .models.own import OwnModel
 from .models.search import JointSearch
-from .models.start import model_of
+from .models.shared import Shared, SharedModel
+from .models.start import rules_of, shared_model
 from .mstep import initial_variance
-from .nearest import k_nearest
-from .pointwise import PointwiseSearch
 from .random import generator
+from .searches import make_search, restore_search
 from .seeding import Start, afkmc2, assign, kmeans_plus_plus, random_points
 from .snapshot import Attempt, Costs, Keep, Problem, Snapshot
 from .subspace import SearchSettings, start_in_subspace
 from .two_level import two_level
 
-#: What the streams of random numbers are for.
-CORESET, SEEDING, SEARCH = range(3)
+#: What the streams of random numbers are for, beside those of `searches`.
+CORESET, SEEDING = range(2)
 
 
 class Attempts:
@@ -101,9 +102,9 @@ class Attempts:
         variance = problem.settings.initial_variance
         if variance is not None:
             variance *= problem.frame.scale**2
-        fit = Fit(start.means, math.nan, np.zeros(len(start.means)))
+        means = self._shared(search).start_at(start.means)
         # Without the state of the search: it would hold arrays that the search has long replaced.
-        now = Snapshot(problem, self.costs, attempt, best, fit, start.means, variance, {})
+        now = Snapshot(problem, self.costs, attempt, best, Fit.at(means), means, variance, {})
         if self.keep is not None:
             self.costs.elapsed = time.perf_counter() - self.begun
             self.keep(replace(now, search=search.state()), True)
@@ -119,79 +120,73 @@ class Attempts:
 
     def _restore(self, snapshot: Snapshot) -> tuple[Snapshot, Search]:
         """The attempt in which a snapshot was taken; what stopped it then does not stop it now."""
-        search = restore_search(self.points, self.problem, snapshot.attempt, snapshot.search, self.workers)
+        own = snapshot.mixture is not None
+        search = restore_search(self.points, self.problem, snapshot.attempt, snapshot.search, own, self.workers)
         snapshot.search.clear()  # the arrays are the search's now, and large
         return replace(snapshot, fit=replace(snapshot.fit, stopped=False)), search
 
     def _improve(self, now: Snapshot, search: Search) -> Fit:
         """EM, from a snapshot to its end."""
-        problem, settings = self.problem, self.problem.settings
-        begun, before = time.perf_counter(), self.costs.seconds["em"]
-
-        def keep(fit: Fit, means: np.ndarray, variance: float) -> None:
-            if self.keep is None:
-                return
-            present = time.perf_counter()
-            seconds = {**self.costs.seconds, "em": before + present - begun}
-            costs = Costs(seconds, self.costs.n_evaluations, present - self.begun)
-            over = fit.converged or len(fit.bounds) == settings.max_iter
-            last = fit.stopped or (over and now.attempt == settings.n_init - 1)
-            state = search.state()
-            self.keep(replace(now, costs=costs, fit=fit, means=means, variance=variance, search=state), last)
-
+        settings, fit = self.problem.settings, now.fit
         with self._timed("em"):
             self.progress.start("em", settings.max_iter)
-            fit = variational_em(
-                search,
-                now.means,
-                now.variance,
-                total_weight=float(problem.coreset.weights.sum()),
-                n_warmup=settings.n_warmup,
-                tol=settings.tol,
-                max_iter=settings.max_iter if settings.is_shared else min(settings.n_shared, settings.max_iter),
-                relaxation=settings.relaxation,
-                variance_floor=problem.variance_floor,
-                log_scale=problem.frame.log_scale,
-                weight_unit=problem.weight_unit,
-                callbacks=self.callbacks,
-                progress=self.progress,
-                begun=self.begun,
-                fit=now.fit,
-                keep=keep,
-            )
+            watch = Watch(self, now, search)
+            if now.mixture is None:
+                model = self._shared(search)
+                start = Shared(now.means, math.nan if now.variance is None else now.variance)
+                if not fit.bounds:
+                    start = model.warm_up(start, settings.n_warmup, fit)
+                max_iter = settings.max_iter if settings.is_shared else min(settings.n_shared, settings.max_iter)
+                variational_em(model, start, fit, max_iter=max_iter, keep=watch.shared, **self._common())
             if isinstance(search, JointSearch):
-                fit = self._improve_joints(fit, now.variance, search)
+                own = self._own(search)
+                mixture = now.mixture
+                if mixture is None:
+                    mixture = own.begin(fit, self._last_variance(fit, now.variance, search))
+                variational_em(own, mixture, fit, max_iter=settings.max_iter, keep=watch.own, **self._common())
             self.progress.finish()
         self.costs.n_evaluations["em"] += fit.n_evaluations
         return fit
 
-    def _improve_joints(self, fit: Fit, variance: float | None, search: JointSearch) -> Fit:
-        """EM with weights and variances of the clusters' own, from where EM without them has come to."""
-        problem, settings = self.problem, self.problem.settings
-        model = model_of(settings, problem.variance_floor, search)
+    def _common(self) -> dict[str, Any]:
+        """What EM is told, whatever the model."""
+        return {
+            "tol": self.problem.settings.tol,
+            "weight_unit": self.problem.weight_unit,
+            "callbacks": self.callbacks,
+            "progress": self.progress,
+            "begun": self.begun,
+        }
+
+    def _shared(self, search: Search) -> SharedModel:
+        """One variance and equal weights: the model of all iterations, or of the first."""
+        problem = self.problem
         total_weight = float(problem.coreset.weights.sum())
-        if fit.bounds:
-            variance = fit.variance
-        elif variance is None:
-            n_features = fit.means.shape[1]
-            variance = initial_variance(search.start_error, total_weight, n_features, problem.variance_floor)
-        fit.mixture = shared_start(fit.means, variance, model)
-        fit.variance = variance
-        return joint_em(
+        return shared_model(problem.settings, search, total_weight, problem.variance_floor, problem.frame)
+
+    def _own(self, search: JointSearch) -> OwnModel:
+        """Weights and variances of the clusters' own."""
+        problem, settings = self.problem, self.problem.settings
+        total_weight = float(problem.coreset.weights.sum())
+        floor, dtype = problem.variance_floor, search.points.dtype
+        return OwnModel(
             search,
-            fit.mixture,
-            model,
-            fit,
-            total_weight=total_weight,
-            tol=settings.tol,
-            max_iter=settings.max_iter,
-            relaxation=settings.relaxation,
-            log_scale=problem.frame.log_scale,
-            weight_unit=problem.weight_unit,
-            callbacks=self.callbacks,
-            progress=self.progress,
-            begun=self.begun,
+            rules_of(settings, floor, search.sums, search.squares, total_weight, dtype),
+            total_weight,
+            len(search.points),
+            settings.relaxation,
+            problem.frame.log_scale,
+            settings.max_iter,
         )
+
+    def _last_variance(self, fit: Fit, given: float | None, search: JointSearch) -> float:
+        """The variance that all clusters have when they begin to have their own."""
+        if fit.bounds:
+            return fit.variance
+        if given is not None:
+            return given
+        n_features, floor = fit.means.shape[1], self.problem.variance_floor
+        return initial_variance(search.start_error, float(self.problem.coreset.weights.sum()), n_features, floor)
 
     @contextmanager
     def _timed(self, step: str) -> Iterator[None]:
@@ -199,6 +194,47 @@ class Attempts:
         begun = time.perf_counter()
         yield
         self.costs.seconds[step] += time.perf_counter() - begun
+
+
+class Watch:
+    """Tells `keep` of every iteration of an attempt, with all that it depends on from there.
+
+    Parameters
+    ----------
+    attempts : Attempts
+    now : Snapshot
+        Where the attempt began, or went on.
+    search : Search
+    """
+
+    def __init__(self, attempts: Attempts, now: Snapshot, search: Search) -> None:
+        self.attempts = attempts
+        self.now = now
+        self.search = search
+        self.begun = time.perf_counter()
+        self.before = attempts.costs.seconds["em"]
+
+    def shared(self, fit: Fit, parameters: Shared) -> None:
+        """After an iteration with one variance and equal weights."""
+        is_last_phase = self.attempts.problem.settings.is_shared
+        now = replace(self.now, means=parameters.means, variance=parameters.variance)
+        self._tell(now, fit, fit.converged and is_last_phase)
+
+    def own(self, fit: Fit, parameters: Mixture) -> None:
+        """After an iteration with weights and variances of the clusters' own."""
+        now = replace(self.now, means=parameters.means, variance=fit.variance, mixture=parameters)
+        self._tell(now, fit, fit.converged)
+
+    def _tell(self, now: Snapshot, fit: Fit, converged: bool) -> None:
+        attempts, settings = self.attempts, self.attempts.problem.settings
+        if attempts.keep is None:
+            return
+        present = time.perf_counter()
+        seconds = {**attempts.costs.seconds, "em": self.before + present - self.begun}
+        costs = Costs(seconds, attempts.costs.n_evaluations, present - attempts.begun)
+        over = converged or len(fit.bounds) == settings.max_iter
+        last = fit.stopped or (over and now.attempt == settings.n_init - 1)
+        attempts.keep(replace(now, costs=costs, fit=fit, search=self.search.state()), last)
 
 
 def seed(points: LocalPoints, problem: Problem, attempt: int, workers: Workers, progress: Progress) -> Start:
@@ -237,79 +273,3 @@ def seed(points: LocalPoints, problem: Problem, attempt: int, workers: Workers, 
     start = assign(points.array, weights, means, workers)
     start.n_evaluations += n_evaluations
     return start
-
-
-def make_search(points: LocalPoints, problem: Problem, attempt: int, start: Start, workers: Workers) -> Search:
-    """The search of an attempt's E-steps, at its start."""
-    settings = problem.settings
-    if settings.search == "blocked":
-        return _blocked(points, problem, attempt, start.labels, start.error, workers)
-    winners = neighbors = None
-    if settings.initial_variance is not None:  # from good means, random winners would throw the fit back
-        winners = k_nearest(points.array, start.means, settings.truncation, workers)
-        neighbors = k_nearest(start.means, start.means, settings.n_neighbors, workers)
-        neighbors[:, 0] = np.arange(settings.n_components)
-    return _pointwise(points, problem, attempt, winners, neighbors, workers)
-
-
-def restore_search(points: LocalPoints, problem: Problem, attempt: int, state: State, workers: Workers) -> Search:
-    """The search of an attempt's E-steps, as it was when its state was taken."""
-    search: Search
-    if problem.settings.search == "blocked":
-        nowhere = np.zeros(len(points), np.int32)  # the state has more than a label of every point
-        search = _blocked(points, problem, attempt, nowhere, math.nan, workers)
-    else:
-        search = _pointwise(points, problem, attempt, state["winners"], state["neighbors"], workers)
-    search.restore(state)
-    return search
-
-
-def _blocked(
-    points: LocalPoints, problem: Problem, attempt: int, labels: np.ndarray, error: float, workers: Workers
-) -> BlockedSearch:
-    settings = problem.settings
-    kind = BlockedSearch if settings.is_shared else JointSearch
-    return kind(
-        points.array,
-        problem.coreset.weights,
-        labels,
-        settings.n_components,
-        settings.truncation,
-        settings.n_neighbors,
-        settings.n_candidates,
-        settings.n_explore,
-        search_seed(settings.seed, attempt),
-        error,
-        problem.variance_floor,
-        workers,
-        points.reorder,
-    )
-
-
-def _pointwise(
-    points: LocalPoints,
-    problem: Problem,
-    attempt: int,
-    winners: np.ndarray | None,
-    neighbors: np.ndarray | None,
-    workers: Workers,
-) -> PointwiseSearch:
-    settings = problem.settings
-    return PointwiseSearch(
-        points.array,
-        problem.coreset.weights,
-        settings.n_components,
-        settings.truncation,
-        settings.n_neighbors,
-        settings.n_explore,
-        search_seed(settings.seed, attempt),
-        problem.variance_floor,
-        workers,
-        winners,
-        neighbors,
-    )
-
-
-def search_seed(seed: int, attempt: int) -> int:
-    """The seed of a search's own random numbers."""
-    return int(generator(seed, SEARCH, attempt).integers(1 << 62))

@@ -1,4 +1,4 @@
-"""Variational EM on the merged objective: the loop of the paper's Algorithm 1."""
+"""Variational EM on the merged objective: the loop of the paper's Algorithm 1, whatever the model."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from ..progress import Callback, Iteration, Progress
-from .bound import lower_bound
-from .estep import Steps
 from .models.mixture import Mixture
-from .mstep import initial_variance, m_step, next_step
+from .mstep import next_step
 
 
 @dataclass
@@ -39,6 +38,10 @@ class Fit:
         That way.
     mixture : Mixture or None
         All parameters, where clusters have weights or variances of their own; `variance` is then their mean.
+    n_shared : int or None
+        Iterations before they had; None: they have none yet.
+    sown : (C,) bool or None
+        Clusters that have been given a new start, likewise.
     """
 
     means: np.ndarray
@@ -51,94 +54,135 @@ class Fit:
     step: float = 1.0
     moves: np.ndarray | None = None
     mixture: Mixture | None = None
+    n_shared: int | None = None
+    sown: np.ndarray | None = None
+
+    @classmethod
+    def at(cls, means: np.ndarray) -> Fit:
+        """Before the first iteration."""
+        return cls(means, math.nan, np.zeros(len(means)))
 
 
-#: Told after every iteration where EM is, and the means and variance that the next E-step will use.
-Keep = Callable[[Fit, np.ndarray, float], None]
+class Parameters(Protocol):
+    """What an E-step uses and an M-step finds; whatever else there is, there are means."""
+
+    @property
+    def means(self) -> np.ndarray:
+        """(C, D) float64."""
+        ...
+
+
+class Sums(Protocol):
+    """What an E-step hands over to the M-step."""
+
+    @property
+    def means(self) -> np.ndarray:
+        """The means (C, D) float64 that were used."""
+        ...
+
+    @property
+    def masses(self) -> np.ndarray:
+        """R_c, (C,) float64."""
+        ...
+
+    @property
+    def n_evaluations(self) -> int:
+        """Distances or costs computed."""
+        ...
+
+
+P = TypeVar("P", bound=Parameters)
+S = TypeVar("S", bound=Sums)
+
+
+class Model(Protocol[P, S]):
+    """What is fitted: its E-step, M-step and bound, and what is done after each iteration."""
+
+    @property
+    def relaxation(self) -> float:
+        """How far M-steps go at most, as a multiple of the way to the best means."""
+        ...
+
+    def e_step(self, now: P) -> S:
+        """New winners, and the sums of the M-step over their responsibilities."""
+        ...
+
+    def bound(self, statistics: S) -> float:
+        """F of an E-step, in data coordinates and units of the weights."""
+        ...
+
+    def m_step(self, statistics: S, step: float) -> P:
+        """Parameters that raise F; with step 1 the best."""
+        ...
+
+    def used_variance(self, statistics: S) -> float:
+        """The (mean) variance that an E-step used, in data coordinates."""
+        ...
+
+    def take_over(self, fit: Fit, statistics: S, plain: P, ahead: P) -> P:
+        """Write down in `fit` what an M-step has found, and return what the next E-step uses.
+
+        `plain` is from a step of length 1, `ahead` from one of the length that was taken.
+        """
+        ...
 
 
 def variational_em(
-    search: Steps,
-    means: np.ndarray,
-    variance: float | None,
+    model: Model[P, S],
+    now: P,
+    fit: Fit,
     *,
-    total_weight: float,
-    n_warmup: int,
     tol: float,
     max_iter: int,
-    relaxation: float,
-    variance_floor: float,
-    log_scale: float,
     weight_unit: float,
     callbacks: Sequence[Callback],
     progress: Progress,
     begun: float,
-    fit: Fit | None = None,
-    keep: Keep | None = None,
+    keep: Callable[[Fit, P], None] | None = None,
 ) -> Fit:
     """Iterate E- and M-steps until the bound converges.
 
     Parameters
     ----------
-    search : Steps
-    means : (C, D) float64
+    model : Model
+    now : parameters of the model
         What the first E-step uses.
-    variance : float or None
-        Likewise; None: estimated from the first winners.
-    total_weight : float
-    n_warmup : int
-        E-steps before the first one that counts.
+    fit : Fit
+        Where EM has come to, changed in place.
     tol : float
         Converged when the bound's relative change falls below it.
     max_iter : int
-    relaxation : float
-        How far each M-step goes at most, as a multiple of the way to the weighted means; where the last one ends
-        is always the weighted means themselves.
-    variance_floor : float
-    log_scale : float
-        Of the local coordinates, so that the bound is told in data coordinates.
     weight_unit : float
         What the weights are multiples of, so that the bound is told in the user's weights.
     callbacks : sequence of Callback
     progress : Progress
     begun : float
         `time.perf_counter()` at the start of the fit.
-    fit : Fit, optional
-        Where to go on from, changed in place; `means`, `variance` and the search are then those that were kept.
-    keep : Keep, optional
+    keep : callable, optional
+        Told after every iteration where EM is, and the parameters that the next E-step will use.
     """
-    if fit is None:
-        fit = Fit(means, math.nan, np.zeros(len(means)))
-    given = variance
-    for _ in range(n_warmup if not fit.bounds else 0):
-        error, n_evaluations = search.warm_up(means)
-        fit.n_evaluations += n_evaluations
-        if given is None:
-            variance = initial_variance(error, total_weight, means.shape[1], variance_floor)
-
     while len(fit.bounds) < max_iter and not (fit.converged or fit.stopped):
-        statistics = search.e_step(means, variance)
+        statistics = model.e_step(now)
         fit.n_evaluations += statistics.n_evaluations
-        fit.bounds.append(lower_bound(statistics, log_scale))
-
-        fit.means, fit.variance = m_step(statistics, variance_floor, search.scatter)
-        ways = fit.means - statistics.means
-        fit.step = next_step(fit.step, fit.moves, ways, statistics.masses, relaxation)
-        fit.moves = ways
-        means, variance = m_step(statistics, variance_floor, search.scatter, fit.step)
-        fit.masses = statistics.masses
-
+        fit.bounds.append(model.bound(statistics))
         change = relative_change(fit.bounds)  # in units of the weights, where nothing overflows
         fit.converged = change < tol
-        used_variance = statistics.variance / math.exp(2 * log_scale)
+
+        plain = model.m_step(statistics, 1.0)
+        ways = plain.means - statistics.means
+        fit.step = next_step(fit.step, fit.moves, ways, statistics.masses, model.relaxation)
+        fit.moves = ways
+        used = model.used_variance(statistics)
+        now = model.take_over(fit, statistics, plain, model.m_step(statistics, fit.step))
+
         n_active = int(np.count_nonzero(fit.masses))
         bound, seconds = weight_unit * fit.bounds[-1], time.perf_counter() - begun
-        facts = Iteration(len(fit.bounds), bound, change, used_variance, seconds, n_active)
+        facts = Iteration(len(fit.bounds), bound, change, used, seconds, n_active)
         progress.iteration(facts)
-        answers = [callback(facts) for callback in callbacks]  # every one of them is called
+        answers: list[Any] = [callback(facts) for callback in callbacks]  # every one of them is called
         fit.stopped = any(answers)
         if keep is not None:
-            keep(fit, means, variance)
+            keep(fit, now)
     return fit
 
 

@@ -1,7 +1,8 @@
 """One block of a stream into a fitted model: an incremental EM step (Neal and Hinton 1998).
 
 The sums of the M-step over all earlier rows follow from the model itself: its means are weighted means, so the
-displacements from them add up to nothing.  The block's own sums are added, and the M-step is taken of both.
+displacements from them add up to nothing (on the sphere, to what the variance tells).  The block's own sums are
+added, and the M-step is taken of both.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from ..data import ArrayRows
 from ..parallel import Workers
 from .estep import Quanta
 from .frame import Frame
-from .mstep import Statistics, m_step
+from .models.start import shared_model
+from .mstep import Statistics
 from .pipeline import SMALLEST_VARIANCE, in_units
 from .row_search import RowSearch
 from .settings import Settings
@@ -85,28 +87,31 @@ def add_block(
     means, variance = frame.enter(model.means, np.dtype(np.float64)), model.variance * frame.scale**2
     block = search.e_step(means, variance)
     masses, rounding = model.masses / unit, means - block.means
-    before = model.scatter * frame.scale**2 / unit + _spread(masses, rounding)
+    earlier = model.scatter * frame.scale**2 / unit
+    one = shared_model(settings, search, float(masses.sum()) + block.total_weight, floor, frame)
+    about = one.shifts_about_means(masses, means, earlier)
+    before = earlier + _moved(masses, about, -rounding)
     if not before + search.error < most * frame.scale**2 / unit:
         return None
     both = Statistics(
         means=block.means,
         variance=variance,
-        shifts=block.shifts + masses[:, None] * rounding,
+        shifts=block.shifts + about + masses[:, None] * rounding,
         masses=masses + block.masses,
         scatter=before + block.scatter,
         log_sum=math.nan,
-        total_weight=float(masses.sum()) + block.total_weight,
+        total_weight=one.total_weight,
         n_evaluations=block.n_evaluations,
     )
 
     def scatter(_both: Statistics, new: np.ndarray) -> float:
-        earlier = model.scatter * frame.scale**2 / unit + _spread(masses, new - means)
-        return earlier + search.scatter(block, new)
+        return earlier + _moved(masses, about, new - means) + search.scatter(block, new)
 
-    new, new_variance = m_step(both, floor, scatter)
-    return Model(frame.leave(new), new_variance / frame.scale**2, both.masses * unit, search.neighbors)
+    new = one.improve(both, scatter, 1.0)
+    return Model(frame.leave(new.means), new.variance / frame.scale**2, both.masses * unit, search.neighbors)
 
 
-def _spread(masses: np.ndarray, moves: np.ndarray) -> float:
-    """What a move of the means adds to the scatter of points whose weighted means they were."""
-    return float(np.dot(masses, np.einsum("cd,cd->c", moves, moves)))
+def _moved(masses: np.ndarray, shifts: np.ndarray, moves: np.ndarray) -> float:
+    """What a move of the means adds to the scatter of points that add up to `shifts` about them."""
+    squares = float(np.dot(masses, np.einsum("cd,cd->c", moves, moves)))
+    return squares - 2.0 * float(np.einsum("cd,cd->", shifts, moves))

@@ -119,8 +119,9 @@ def finish(
     bounds: list[float] = []
     if problem.settings.refine > 0 and rows is not None and not attempt.fit.stopped:
         attempt, bounds = refine(
-            rows, weights, total_weight, problem, attempt, costs, callbacks, progress, workers, attempts.begun
-        )
+            rows, weights, total_weight, problem, attempts.points, attempt, costs, callbacks, progress, workers,
+            attempts.begun,
+        )  # fmt: skip
     attempts.points.forget()  # before the coreset's rows are copied, where they have not been yet
     result = in_data_coordinates(attempt, problem, costs)
     result.coreset = in_memory(result.coreset, workers)

@@ -146,6 +146,16 @@ def m_step(Y: np.ndarray, gamma: np.ndarray, s: np.ndarray, mu: np.ndarray) -> t
     return new, float(scatter / (Y.shape[1] * gamma.sum()))
 
 
+def sphere_m_step(Y: np.ndarray, gamma: np.ndarray, s: np.ndarray, mu: np.ndarray) -> tuple[np.ndarray, float]:
+    """Rows of length 1: means mu_c = S_c / ||S_c|| with S_c = sum_n gamma s_c y_n, and the variance about them."""
+    sums = (gamma[:, None] * s).T @ Y
+    new = mu.astype(np.float64).copy()
+    for c in np.flatnonzero(np.linalg.norm(sums, axis=1) > 0):
+        new[c] = sums[c] / np.linalg.norm(sums[c])
+    scatter = (gamma[:, None] * s * squared_distances(Y, new)).sum()
+    return new, float(scatter / (Y.shape[1] * gamma.sum()))
+
+
 def bound(Y: np.ndarray, gamma: np.ndarray, mu: np.ndarray, sigma2: float, K: np.ndarray) -> float:
     """F(K, Theta) = sum_n gamma_n log sum_{c in K(n)} p(c, y_n), the simplified bound."""
     joint = np.take_along_axis(log_joint(Y, mu, sigma2), K.astype(np.int64), axis=1)

@@ -6,13 +6,20 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from ..data import Rows
 from ..parallel import Workers
 from ..progress import Callback, Iteration, Progress
-from .em import variational_em
+from .em import Fit, variational_em
+from .local_points import LocalPoints
+from .models.cells import feature_sums
+from .models.own import OwnModel
+from .models.row_search import JointRowSearch
+from .models.shared import Shared
+from .models.start import rules_of, shared_model
 from .row_search import RowSearch
 from .snapshot import Attempt, Costs, Problem
 
@@ -22,6 +29,7 @@ def refine(
     weights: np.ndarray | None,
     total_weight: float,
     problem: Problem,
+    points: LocalPoints,
     attempt: Attempt,
     costs: Costs,
     callbacks: Sequence[Callback],
@@ -40,6 +48,8 @@ def refine(
     total_weight : float
         Of all rows, likewise.
     problem : Problem
+    points : LocalPoints
+        The coreset's; put back in its order.
     attempt : Attempt
     costs : Costs
         Added to in place, as "refine".
@@ -62,9 +72,7 @@ def refine(
     n_features = len(frame.origin)
     # In the frame of these rows their mean square is at most 2 per feature, so no sum of |y_d| is above this.
     absolute = np.full(n_features, total_weight * math.sqrt(2.0 * n_features))
-    search = RowSearch(
-        rows, weights, total_weight, frame, settings, absolute, problem.variance_floor, workers, progress.advance
-    )
+    about = (rows, weights, total_weight, frame, settings, absolute, problem.variance_floor, workers)
     n_iter = len(attempt.fit.bounds)
 
     def numbered(callback: Callback) -> Callback:
@@ -73,24 +81,50 @@ def refine(
 
         return told
 
-    fit = variational_em(
-        search,
-        attempt.fit.means,
-        attempt.fit.variance,
-        total_weight=total_weight,
-        n_warmup=0,
-        tol=0.0,
-        max_iter=settings.refine,
-        relaxation=settings.relaxation,
-        variance_floor=problem.variance_floor,
-        log_scale=frame.log_scale,
-        weight_unit=problem.weight_unit,
-        callbacks=[numbered(callback) for callback in callbacks],
-        progress=Progress(),  # rows are counted, not passes
-        begun=begun,
-    )
+    common: dict[str, Any] = {
+        "tol": 0.0,
+        "max_iter": settings.refine,
+        "weight_unit": problem.weight_unit,
+        "callbacks": [numbered(callback) for callback in callbacks],
+        "progress": Progress(),  # rows are counted, not passes
+        "begun": begun,
+    }
+    fit, mixture = Fit.at(attempt.fit.means), attempt.fit.mixture
+    search: RowSearch
+    if mixture is None:
+        search = RowSearch(*about, progress.advance)
+        model = shared_model(settings, search, total_weight, problem.variance_floor, frame)
+        variational_em(model, Shared(fit.means, attempt.fit.variance), fit, **common)
+    else:
+        search = by_joints = JointRowSearch(*about, progress.advance)
+        fit.n_shared, fit.sown = 0, np.zeros(len(fit.means), bool)
+        own = _own_model(by_joints, problem, points, total_weight, workers)
+        variational_em(own, mixture, fit, **common)
     progress.finish()
     costs.seconds["refine"] = time.perf_counter() - first
     costs.n_evaluations["refine"] = fit.n_evaluations
-    ended = replace(attempt.fit, means=fit.means, variance=fit.variance, masses=fit.masses)
+    ended = replace(attempt.fit, means=fit.means, variance=fit.variance, masses=fit.masses, mixture=fit.mixture)
     return Attempt(ended, search.neighbors), fit.bounds
+
+
+def _own_model(
+    search: JointRowSearch, problem: Problem, points: LocalPoints, total_weight: float, workers: Workers
+) -> OwnModel:
+    """Weights and variances of the clusters' own; the smallest variances are those of the coreset's features.
+
+    Clusters that are dropped stay so: a few passes are too few for a new start.
+    """
+    settings, weights = problem.settings, problem.coreset.weights
+    points.put_back()
+    sums, squares = feature_sums(points.array, weights, workers)
+    dtype = problem.frame.dtype
+    rules = rules_of(settings, problem.variance_floor, sums, squares, float(weights.sum()), dtype)
+    return OwnModel(
+        search,
+        replace(rules, reassign=False),
+        total_weight,
+        search.rows.n_samples,
+        settings.relaxation,
+        problem.frame.log_scale,
+        settings.refine,
+    )

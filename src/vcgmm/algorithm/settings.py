@@ -35,6 +35,7 @@ class Settings:
     mixing: str = "equal"
     n_shared: int = 0
     reassign: bool = False
+    metric: str = "euclidean"
 
     @property
     def is_shared(self) -> bool:

@@ -11,6 +11,7 @@ from .coreset import Coreset
 from .em import Fit
 from .estep import State
 from .frame import Frame
+from .models.mixture import Mixture
 from .settings import Settings
 
 STEPS = ("coreset", "seeding", "em")
@@ -94,6 +95,9 @@ class Snapshot:
     variance : float or None
         Likewise; None where the next E-step estimates it.
     search : State
+    mixture : Mixture or None
+        What the next E-step will use where clusters have weights or variances of their own already; `means` are
+        its means, and `variance` is that of `fit`.
     """
 
     problem: Problem
@@ -104,6 +108,7 @@ class Snapshot:
     means: np.ndarray
     variance: float | None
     search: State
+    mixture: Mixture | None = None
 
 
 #: Told of every snapshot, and whether it is one to keep whatever the time: the first, the last, or before a stop.

@@ -8,6 +8,7 @@ goes on there.  What the projection leaves out can only cost iterations: the las
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -18,8 +19,9 @@ from ..parallel import Workers
 from ..progress import Progress
 from .blocked import BlockedSearch
 from .cells import sort_by_cluster
-from .em import variational_em
+from .em import Fit, variational_em
 from .local_points import LocalPoints
+from .models.shared import Shared, SharedModel
 from .seeding import Start
 from .two_level import two_level
 
@@ -95,16 +97,11 @@ def start_in_subspace(
     )  # fmt: skip
     del projected  # the search soon has its own order of them
     fit = variational_em(
-        search,
-        start.means,
-        None,
-        total_weight=float(weights.sum()),
-        n_warmup=0,
+        SharedModel(search, float(weights.sum()), floor, settings.relaxation, log_scale=0.0),
+        Shared(start.means, math.nan),
+        Fit.at(start.means),
         tol=settings.tol,
         max_iter=min(ITERATIONS_EACH * settings.max_iter, MOST_ITERATIONS),
-        relaxation=settings.relaxation,
-        variance_floor=floor,
-        log_scale=0.0,
         weight_unit=1.0,
         callbacks=(),
         progress=Progress(),

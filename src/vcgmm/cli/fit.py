@@ -35,7 +35,7 @@ from vcgmm.cli.outputs import check_output
 from vcgmm.cli.results import file_size, tell
 from vcgmm.cli.resuming import check_alone, check_checkpoint, remove, was_given
 from vcgmm.data import Source
-from vcgmm.mixture_parameters import COVARIANCES, MIXINGS
+from vcgmm.mixture_parameters import COVARIANCES, METRICS, MIXINGS
 from vcgmm.parameters import INITS, SEARCHES
 from vcgmm.persistence import read_header
 
@@ -142,6 +142,15 @@ def run(
             rich_help_panel=MODEL,
         ),
     ] = DEFAULTS["mixing"],
+    metric: Annotated[
+        str,
+        typer.Option(
+            callback=one_of(METRICS),
+            autocompletion=completing(METRICS),
+            help="euclidean, or cosine: rows are scaled to length 1 as they are read, and centres have length 1.",
+            rich_help_panel=MODEL,
+        ),
+    ] = DEFAULTS["metric"],
     n_shared: Annotated[
         int,
         typer.Option(min=0, help="Iterations before clusters get variances of their own.", rich_help_panel=MODEL),
@@ -330,6 +339,7 @@ def run(
         coreset_size=size,
         covariance_type=covariance_type,
         mixing=mixing,
+        metric=metric,
         n_shared=n_shared,
         reassign=reassign,
         truncation=truncation,

@@ -75,6 +75,15 @@ class Rows(ABC):
         """All rows in one array, in their own dtype."""
 
     @property
+    def has_weights(self) -> bool:
+        """Whether the rows could come with weights."""
+        return False
+
+    def use_weights(self) -> None:
+        """Let parts come with those weights, once they have been checked."""
+        raise TypeError(f"{self.name} has no weights.")
+
+    @property
     def at_hand(self) -> bool:
         """Whether all rows are in memory."""
         return False

@@ -29,6 +29,11 @@ class StreamedRows(Rows):
         """How many rows there are."""
         return self.source.n_samples
 
+    @property
+    def has_weights(self) -> bool:
+        """Whether the source has weights."""
+        return self.source.weighted
+
     def use_weights(self) -> None:
         """Let parts come with the source's weights, once they have been checked in a pass over them alone.
 

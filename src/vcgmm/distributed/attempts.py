@@ -10,11 +10,12 @@ from itertools import pairwise
 import numpy as np
 from distributed import Future
 
-from ..algorithm.attempts import Attempts, search_seed, seed
+from ..algorithm.attempts import Attempts, seed
 from ..algorithm.cells import Neighbourhoods
 from ..algorithm.coreset import Coreset
 from ..algorithm.estep import Search
 from ..algorithm.local_points import LocalPoints
+from ..algorithm.searches import search_seed
 from ..algorithm.seeding import Start
 from ..algorithm.snapshot import Costs, Problem
 from ..parallel import Workers

@@ -10,6 +10,7 @@ from typing import Any, NoReturn, Self, cast
 from distributed import Client, default_client
 from sklearn.base import clone
 
+from ..backends import check_device
 from ..coreset import coreset_of
 from ..data import Rows
 from ..estimator import VCGMM
@@ -19,7 +20,7 @@ from ..parameters import settings_of
 from ..progress import Callback, History, check_callbacks, make_progress
 from ..validation import check_choice, check_flag, check_integer, check_threads, check_verbosity
 from .fitting import make_collection, run
-from .partitions import check_collection, with_known_lengths
+from .partitions import check_collection, in_unit_length, with_known_lengths
 from .prediction import DaskPredictions
 from .weights import align_weights, check_all
 
@@ -119,7 +120,8 @@ class DaskVCGMM(DaskPredictions):
         array = with_known_lengths(check_collection(self, X, reset=True), self._compute)
         weights = align_weights(sample_weight, array, self._compute)
         facts = None if weights is None else check_all(weights, self._compute)
-        collection = make_collection(client, array, weights, facts)
+        scaled = in_unit_length(array) if check_kind(self).metric == "cosine" else array
+        collection = make_collection(client, scaled, weights, facts)
         rows = cast("Rows", collection.partitions)  # as much of it as is asked for here
         settings = settings_of(self, rows)
         self._check_enough(rows)
@@ -136,7 +138,7 @@ class DaskVCGMM(DaskPredictions):
         ):
             told: tuple[Callback, ...] = (*callbacks, history)
             result = run(collection, settings, distributed, size, threads, told, progress, workers, keep)
-            self._take_over(result, history, rows.n_samples, rows.dtype)
+            self._take_over(result, history, rows.n_samples, array.dtype)
             self.coreset_ = coreset_of(result.coreset, rows.n_samples, None)
         if self.compute_labels:
             self.labels_ = self.predict(X)
@@ -157,6 +159,11 @@ class DaskVCGMM(DaskPredictions):
             raise ValueError(
                 f"refine={self.refine} is not offered for Dask collections. Use refine=0 and a larger "
                 f"coreset_size, or coreset_size=None with em='distributed': EM then runs on all rows."
+            )
+        if check_device(self)[0] not in ("cpu", "auto"):
+            raise ValueError(
+                f"device={self.device!r} is not offered for Dask collections: use device='cpu', or VCGMM on the rows "
+                f"of one machine."
             )
         if distributed and self.search == "pointwise":
             raise ValueError(

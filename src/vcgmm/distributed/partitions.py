@@ -11,6 +11,7 @@ import dask.array as da
 import numpy as np
 from distributed import Client, Future, as_completed
 
+from ..data import ArrayRows, UnitRows
 from ..validation import check_rows
 
 
@@ -140,6 +141,28 @@ def with_known_lengths(array: da.Array, compute: Compute) -> da.Array:
     length = dask.delayed(len, pure=False)
     lengths = compute([length(block) for block in array.to_delayed().ravel()])
     return da.Array(array.dask, array.name, (tuple(lengths), *array.chunks[1:]), meta=array._meta)
+
+
+def in_unit_length(array: da.Array) -> da.Array:
+    """The rows of an array with known lengths, each scaled to length 1 where and when it is computed."""
+    dtype = UnitRows(ArrayRows(np.empty((0, 1), array.dtype))).dtype
+    return array.map_blocks(_scale_chunk, dtype=dtype, meta=np.empty((0, 0), dtype))
+
+
+class _Chunk(ArrayRows):
+    """Rows that begin with number `first` of all."""
+
+    first = 0
+
+    def locate(self, row: int) -> str:
+        """A row in words."""
+        return f"row {self.first + row}"
+
+
+def _scale_chunk(chunk: np.ndarray, block_info: Any = None) -> np.ndarray:
+    rows = _Chunk(chunk)
+    rows.first = int(block_info[0]["array-location"][0][0])
+    return UnitRows(rows).all()
 
 
 def make_partitions(client: Client, array: da.Array, weights: da.Array | None) -> Partitions:

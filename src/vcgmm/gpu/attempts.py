@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..algorithm.attempts import SEEDING, Attempts, search_seed
+from ..algorithm.attempts import SEEDING, Attempts
 from ..algorithm.em import Fit
 from ..algorithm.estep import Search
 from ..algorithm.random import generator
+from ..algorithm.searches import search_seed
 from ..algorithm.seeding import Start
 from ..algorithm.snapshot import Costs, Problem, Snapshot
 from ..algorithm.subspace import SearchSettings

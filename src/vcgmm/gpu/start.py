@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 import torch
 
-from ..algorithm.em import variational_em
+from ..algorithm.em import Fit, variational_em
+from ..algorithm.models.shared import Shared, SharedModel
 from ..algorithm.seeding import Start
 from ..algorithm.subspace import ITERATIONS_EACH, MOST_ITERATIONS, SearchSettings, leading_directions
 from ..parallel import Workers
@@ -64,16 +66,11 @@ def start_in_subspace(
     labels: Any = start.labels
     search = DeviceSearch(projected, labels, near, settings.truncation, start.error, floor)
     fit = variational_em(
-        search,
-        start.means,
-        None,
-        total_weight=search.total_weight,
-        n_warmup=0,
+        SharedModel(search, search.total_weight, floor, settings.relaxation, log_scale=0.0),
+        Shared(start.means, math.nan),
+        Fit.at(start.means),
         tol=settings.tol,
         max_iter=min(ITERATIONS_EACH * settings.max_iter, MOST_ITERATIONS),
-        relaxation=settings.relaxation,
-        variance_floor=floor,
-        log_scale=0.0,
         weight_unit=1.0,
         callbacks=(),
         progress=Progress(),

@@ -74,7 +74,7 @@ def threshold_of(
         low = min(low, bits[i])
         high = max(high, bits[i])
     one = np.int32(1)
-    below, within, n_looks = 0, size, 0  # values below low, and up to high
+    below, within, n_looks = np.int32(0), np.int32(size), 0  # values below low, and up to high
     while low < high:
         middle = low + np.int32((high - low) >> one)
         if n_looks % 3 < 2:  # where the count would be reached if they were spread evenly: most often near it
@@ -167,7 +167,7 @@ def choose_nearest(
     place = 1
     for i in range(size):  # without a branch, which would be guessed wrong at every change
         scratch[place] = i
-        place += np.int64((value_bits[i] < threshold) & (i != itself))
+        place += int((value_bits[i] < threshold) & (i != itself))
     i = 0
     while place < n_nearest:
         if value_bits[i] == threshold and i != itself:

@@ -23,11 +23,11 @@ from .container import Content, check_types, read, write
 from .coreset import Given
 from .parameters import check_known, decode_number, decode_parameters, encode_parameters
 from .schema import Array, check_arrays
-from .snapshot import ARRAYS, OPTIONAL, SEARCHES, decode_snapshot, encode_snapshot
+from .snapshot import ARRAYS, OPTIONAL, OWN, SEARCHES, decode_snapshot, encode_snapshot
 from .snapshot_checks import check_snapshot
 
 #: Raised with every change of what a snapshot holds or means.
-STATE_VERSION = 3
+STATE_VERSION = 4
 
 #: What goes on with other versions of these may end with other last bits.
 VERSIONS = {"vcgmm": __version__, "numpy": np.__version__, "numba": numba.__version__}
@@ -214,7 +214,7 @@ def _schema(path: object, content: Content) -> tuple[dict[str, Array], list[str]
         arrays, _ = SEARCHES[search]
     except (KeyError, TypeError) as error:
         raise ValueError(f"{path} is not what vcgmm wrote ({error!r}). Get a new copy of it.") from None
-    known = {**ARRAYS, **arrays, **OPTIONAL, **_HISTORY, **_PARAMETERS, **_GIVEN}
+    known = {**ARRAYS, **arrays, **OPTIONAL, **OWN, **_HISTORY, **_PARAMETERS, **_GIVEN}
     required = [*ARRAYS, *arrays, *(name for name in _HISTORY if name != "history.active")]
     if best is not None:
         required += [name for name in OPTIONAL if name.startswith("best.")]

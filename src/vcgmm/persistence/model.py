@@ -14,6 +14,7 @@ import sklearn
 
 from .._version import __version__
 from ..algorithm.models.families import FAMILIES
+from ..mixture_parameters import METRICS, MIXINGS
 from ..progress.history import COLUMNS
 from .container import read, write
 from .coreset import ARRAYS as CORESET_ARRAYS
@@ -187,10 +188,15 @@ def _check_values(path: object, attributes: Mapping[str, Any], training: Mapping
     named = len(attributes.get("feature_names_in_", means.T)) == means.shape[1]
     covariances, weights = attributes["covariances_"], attributes["weights_"]
     kind, mixing = training.get("covariance_type", "isotropic"), training.get("mixing", "equal")
-    if kind not in tuple(FAMILIES) or mixing not in ("equal", "learned"):
+    if kind not in tuple(FAMILIES) or mixing not in MIXINGS:
         raise ValueError(
             f"{path} holds a mixture of covariance_type={kind!r} and mixing={mixing!r}, which this vcgmm does not "
             f"know: a newer one may read it."
+        )
+    if training.get("metric", "euclidean") not in METRICS:
+        raise ValueError(
+            f"{path} holds a mixture of metric={training['metric']!r}, which this vcgmm does not know: a newer "
+            f"one may read it."
         )
     family = FAMILIES[kind]
     shape = family.covariances(np.empty((len(means), family.n_squares(means.shape[1])))).shape

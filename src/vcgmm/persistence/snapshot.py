@@ -15,6 +15,7 @@ import numpy as np
 from ..algorithm.coreset import Coreset
 from ..algorithm.em import Fit
 from ..algorithm.estep import State
+from ..algorithm.models.mixture import Mixture
 from ..algorithm.settings import Settings
 from ..algorithm.snapshot import STEPS, Attempt, Costs, Problem, Snapshot
 from .coreset import ARRAYS as CORESET_ARRAYS
@@ -27,6 +28,9 @@ _FIT = {
     "means": Array("float64", ("components", "features")),
     "masses": Array("float64", ("components",)),
 }
+
+#: What a mixture has beside means.
+_OWN = {"variances": Array("float64", ("components", "variances")), "weights": Array("float64", ("components",))}
 
 #: Arrays of every snapshot …
 ARRAYS = {
@@ -45,6 +49,11 @@ OPTIONAL = {
     **{f"best.{name}": array for name, array in _FIT.items()},
     "best.bounds": Array("float64", ("iterations of the best attempt",)),
     "best.neighbors": Array("int32", ("components", "neighbors")),
+}
+#: … of those in which clusters have weights and variances of their own …
+OWN = {
+    **{f"{part}mixture.{name}": array for part in ("", "fit.", "best.") for name, array in _OWN.items()},
+    "fit.sown": Array("bool", ("components",)),
 }
 #: … and of each kind of search, with the types of the numbers in its state.
 SEARCHES: dict[str, tuple[dict[str, Array], dict[str, type[float] | type[int]]]] = {
@@ -66,7 +75,7 @@ def encode_snapshot(snapshot: Snapshot) -> tuple[dict[str, Any], dict[str, np.nd
     settings, tensors = _encode_settings(problem.settings)
     frame, tensors["frame.origin"] = frame_parts(problem.frame)
     tensors |= coreset_tensors(problem.coreset)
-    tensors |= {"means": snapshot.means, **_fit_tensors("fit", fit)}
+    tensors |= {"means": snapshot.means, **_fit_tensors("fit", fit), **_mixture_tensors("", snapshot.mixture)}
     if best is not None:
         tensors |= {**_fit_tensors("best", best.fit), "best.neighbors": best.neighbors}
     search = {}
@@ -117,6 +126,7 @@ def decode_snapshot(header: Mapping[str, Any], tensors: Mapping[str, np.ndarray]
         tensors["means"],
         None if header["variance"] is None else decode_number(header["variance"], float),
         _decode_state(settings.search, header["search"], tensors),
+        _decode_mixture("", tensors["means"], tensors),
     )
 
 
@@ -154,11 +164,29 @@ def _fit_tensors(part: str, fit: Fit) -> dict[str, np.ndarray]:
         f"{part}.masses": fit.masses,
         f"{part}.bounds": np.array(fit.bounds, np.float64),
         **({} if fit.moves is None else {f"{part}.moves": fit.moves}),
+        **({} if fit.sown is None or part == "best" else {f"{part}.sown": fit.sown}),
+        **_mixture_tensors(f"{part}.", fit.mixture),
     }
 
 
+def _mixture_tensors(part: str, mixture: Mixture | None) -> dict[str, np.ndarray]:
+    if mixture is None:
+        return {}
+    return {f"{part}mixture.variances": mixture.variances, f"{part}mixture.weights": mixture.weights}
+
+
+def _decode_mixture(part: str, means: np.ndarray, tensors: Mapping[str, np.ndarray]) -> Mixture | None:
+    names = (f"{part}mixture.variances", f"{part}mixture.weights")
+    found = [tensors[name] for name in names if name in tensors]
+    if not found:
+        return None
+    if len(found) == 1:
+        raise ValueError(f"one of {names} is missing")
+    return Mixture(means, *found)
+
+
 def _encode_fit(fit: Fit) -> dict[str, Any]:
-    numbers = ("variance", "converged", "stopped", "n_evaluations", "step")
+    numbers = ("variance", "converged", "stopped", "n_evaluations", "step", "n_shared")
     return {name: encode_scalar(name, getattr(fit, name)) for name in numbers}
 
 
@@ -173,6 +201,9 @@ def _decode_fit(part: str, values: Mapping[str, Any], tensors: Mapping[str, np.n
         int(decode_number(values["n_evaluations"], int)),
         decode_number(values["step"], float),
         tensors.get(f"{part}.moves"),
+        _decode_mixture(f"{part}.", tensors[f"{part}.means"], tensors),
+        None if values["n_shared"] is None else int(decode_number(values["n_shared"], int)),
+        tensors.get(f"{part}.sown"),
     )
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from itertools import chain
 
 import numpy as np
 
 from ..algorithm.em import Fit
+from ..algorithm.models.families import FAMILIES
 from ..algorithm.snapshot import Snapshot
 from ..data import ArrayRows
+from ..mixture_parameters import METRICS, MIXINGS
 
 
 def check_snapshot(path: object, snapshot: Snapshot) -> None:
@@ -26,8 +29,9 @@ def check_snapshot(path: object, snapshot: Snapshot) -> None:
     ------
     ValueError
     """
-    checks = (*_settings(snapshot), *_numbers(snapshot), *_search(snapshot))
-    for wrong, good in checks:
+    # In turn: what comes later relies on what was checked before it.
+    checks = (_settings, _numbers, _mixtures, _search)
+    for wrong, good in chain.from_iterable(check(snapshot) for check in checks):
         if not good:
             raise ValueError(f"{path} is not what vcgmm wrote: {wrong}. Get a new copy of it.")
     points = ArrayRows(snapshot.problem.coreset.points, f"{path}, coreset.points,")
@@ -54,6 +58,11 @@ def _settings(snapshot: Snapshot) -> Checks:
     counts = (settings.n_init, settings.max_iter, settings.chain_length)
     yield "n_init, max_iter or chain_length is not positive", min(counts) >= 1
     yield "the seed, n_warmup or refine is negative", min(settings.seed, settings.n_warmup, settings.refine) >= 0
+    kind = (settings.covariance_type, settings.mixing, settings.metric)
+    known = settings.covariance_type in FAMILIES and settings.mixing in MIXINGS and settings.metric in METRICS
+    yield f"{kind} is no known mixture", known and (settings.is_shared or settings.metric == "euclidean")
+    yield "clusters of their own need the blocked search", settings.is_shared or settings.search == "blocked"
+    yield "n_shared or reg_covar is negative", settings.n_shared >= 0 and 0 <= settings.reg_covar < math.inf
     yield "the attempt is none of n_init", 0 <= snapshot.attempt < settings.n_init
 
 
@@ -83,6 +92,27 @@ def _fit(fit: Fit, running: bool, max_iter: int) -> Checks:
     if running:
         known = fit.moves is not None and _finite(fit.moves)
         yield "the last moves are not known", known or not begun
+
+
+def _mixtures(snapshot: Snapshot) -> Checks:
+    """Weights and variances of the clusters' own where they belong, and such that joints can be computed."""
+    settings, fit, best = snapshot.problem.settings, snapshot.fit, snapshot.best
+    own = snapshot.mixture is not None
+    together = (fit.mixture is not None, fit.n_shared is not None, fit.sown is not None)
+    yield "a part of the mixture is missing", all(there == own for there in together)
+    yield "one variance and equal weights are all that is asked for", not (own and settings.is_shared)
+    yield "n_shared is none of the iterations", not own or 0 <= (fit.n_shared or 0) <= len(fit.bounds)
+    if best is not None:
+        yield "the best attempt has another model", (best.fit.mixture is None) == settings.is_shared
+    mixtures = [snapshot.mixture, fit.mixture, None if best is None else best.fit.mixture]
+    n_squares = FAMILIES[settings.covariance_type].n_squares(snapshot.means.shape[1])
+    for mixture in mixtures:
+        if mixture is None:
+            continue
+        variances, weights = mixture.variances, mixture.weights
+        yield "a cluster has too few or many variances", variances.shape[1] == n_squares
+        yield "a variance is not positive", _finite(variances) and (variances > 0).all()
+        yield "a weight of a cluster is not valid", _finite(weights) and (weights >= 0).all() and weights.any()
 
 
 def _search(snapshot: Snapshot) -> Checks:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.decomposition import PCA
 
-from ..data import Source
+from ..data import ArrayRows, Source
+from ..mixture_parameters import fitted_metric, in_metric
 from .canvas import CENTRE, NIGHT, take_axes
 from .density import dot_area, draw_density
 
@@ -54,7 +55,7 @@ def plot_map(model: Any, X: Any = None, ax: Axes | None = None, *, bins: int = 3
     if means.shape[1] > 2 and len(means) > 1:
         plane = PCA(2, svd_solver="auto", random_state=0).fit(means)
     centres = _project(means, plane)
-    points = None if X is None else _project(np.asarray(thinned(X)), plane)
+    points = None if X is None else _project(drawn_rows(model, X), plane)
 
     ax = take_axes(ax, 8, 8)
     ax.set_facecolor(NIGHT)
@@ -89,6 +90,11 @@ def thinned(X: Any) -> Any:
     """At most `MOST_ROWS` rows of an array or a source: every so many."""
     step = max(1, -(-len(X) // MOST_ROWS))
     return X.take(np.arange(0, len(X), step)) if isinstance(X, Source) else X[::step]
+
+
+def drawn_rows(model: Any, X: Any) -> np.ndarray:
+    """At most `MOST_ROWS` rows of an array or a source, as the model's metric compares them."""
+    return in_metric(fitted_metric(model), ArrayRows(np.asarray(thinned(X)))).all()
 
 
 def _project(rows: np.ndarray, plane: PCA | None) -> np.ndarray:

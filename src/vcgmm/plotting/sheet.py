@@ -10,7 +10,7 @@ from .canvas import new_figure
 from .coreset import plot_coreset
 from .errors import plot_errors
 from .images import plot_images
-from .map import plot_map
+from .map import drawn_rows, plot_map
 from .sizes import plot_sizes
 from .steps import plot_steps
 
@@ -128,4 +128,4 @@ def _draw(name: str, model: Any, X: Any, ax: Axes) -> Axes:
         return plot_errors(model, X, ax)
     if name == "map":
         return plot_map(model, X, ax)
-    return plot_coreset(model.coreset_, X, ax)
+    return plot_coreset(model.coreset_, drawn_rows(model, X), ax)
