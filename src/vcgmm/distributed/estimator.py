@@ -162,8 +162,8 @@ class DaskVCGMM(DaskPredictions):
             )
         if check_device(self)[0] not in ("cpu", "auto"):
             raise ValueError(
-                f"device={self.device!r} is not offered for Dask collections: use device='cpu', or VCGMM on the rows "
-                f"of one machine."
+                f"device={self.device!r} is not offered for Dask collections: use device='cpu', or VCGMM on the "
+                f"rows of one machine."
             )
         if distributed and self.search == "pointwise":
             raise ValueError(
