@@ -194,6 +194,10 @@ def like(X: Any, result: np.ndarray) -> Any:
     return torch.from_numpy(result).to(X.device)
 
 
-def weights_on_host(sample_weight: Any) -> Any:
-    """Weights that a check of arrays takes: a tensor is brought to the host."""
-    return sample_weight.detach().cpu().numpy() if is_tensor(sample_weight) else sample_weight
+def on_host(values: Any) -> Any:
+    """A tensor as an array, in float32 where NumPy has no such type; all else as it is."""
+    if not is_tensor(values):
+        return values
+    from .gpu.tensors import as_array
+
+    return as_array(values)

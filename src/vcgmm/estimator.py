@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import warnings
+from copy import copy
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -11,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .algorithm.online import Model
 from .algorithm.pipeline import Result, resume
-from .backends import Backend, backend_of, check_device, rows_of, weights_on_host
+from .backends import Backend, backend_of, check_device, is_tensor, on_host, rows_of
 from .coreset import Coreset, coreset_of, unpack
 from .data import ArrayRows, Rows
 from .interop import faiss_index, for_sklearn
@@ -357,7 +359,7 @@ class VCGMM(FittedMixture):
         X, sample_weight = unpack(X, sample_weight)
         backend = backend_of(self)
         rows = rows_of(self, X, reset=True, on_gpu=backend.name != "cpu")
-        weights = check_weights_of(rows, weights_on_host(sample_weight))
+        weights = check_weights_of(rows, on_host(sample_weight))
         dtype, rows = rows.dtype, in_metric(check_kind(self).metric, rows)
         settings = settings_of(self, rows, drawn=given is not None)
         self._check_enough(rows)
@@ -477,7 +479,11 @@ class VCGMM(FittedMixture):
             With coreset=True, for a model that was loaded without one.
         """
         self._check_fitted()
-        save_model(self, path, coreset=check_flag("coreset", coreset))
+        model = self
+        if check_flag("coreset", coreset) and is_tensor(getattr(getattr(self, "coreset_", None), "points", None)):
+            model = copy(self)
+            model.coreset_ = replace(self.coreset_, points=on_host(self.coreset_.points))
+        save_model(model, path, coreset=coreset)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:

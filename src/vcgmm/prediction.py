@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .algorithm.frame import Frame
-from .backends import like, predicting_backend_of, rows_of, weights_on_host
+from .backends import like, on_host, predicting_backend_of, rows_of
 from .coreset import unpack
 from .data import ArrayRows, Rows
 from .data.appending import appending
@@ -224,7 +224,7 @@ class FittedMixture(DensityMixin, BaseEstimator):
         """
         X, sample_weight = unpack(X, sample_weight)
         rows = self._check_predict(X)
-        weights = check_weights_of(rows, weights_on_host(sample_weight))
+        weights = check_weights_of(rows, on_host(sample_weight))
         with self._evaluate("score", rows) as evaluator:
             return float(evaluator.mean_log_density(rows, self.variance_, weights))
 
@@ -244,7 +244,7 @@ class FittedMixture(DensityMixin, BaseEstimator):
         """
         X, sample_weight = unpack(X, sample_weight)
         rows = self._check_predict(X)
-        weights = check_weights_of(rows, weights_on_host(sample_weight))
+        weights = check_weights_of(rows, on_host(sample_weight))
         with self._evaluate("error", rows) as evaluator:
             return float(evaluator.error(rows, weights))
 

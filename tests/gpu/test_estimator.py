@@ -91,13 +91,18 @@ def test_tensors_of_other_types_are_fitted_too(gpu: Any, on_cpu: VCGMM, dtype: s
     assert fitted.quantization_error(X) < 1.6 * on_cpu.quantization_error(X.cpu().float().numpy())
 
 
-def test_a_coreset_of_a_tensor_is_drawn_where_it_lies(gpu: Any) -> None:
+def test_a_coreset_of_a_tensor_is_drawn_where_it_lies(gpu: Any, tmp_path: Any) -> None:
     X = torch.from_numpy(blobs(600)).to(gpu).to(torch.bfloat16)  # no type of NumPy's: never used on the host
     weights = torch.linspace(0.5, 1.5, 600)
     fitted = model(coreset_size=200).fit(X, sample_weight=weights)
     coreset = fitted.coreset_
     assert N_CLUSTERS <= len(coreset) <= 200
     assert (coreset.points == X[torch.from_numpy(coreset.indices).to(gpu)].float().cpu().numpy()).all()
+    fitted.save(tmp_path / "model.vcgmm", coreset=True)
+    whole = model(coreset_size=None, max_iter=2, tol=1.0).fit(X)
+    assert isinstance(whole.coreset_.points, torch.Tensor)  # X itself
+    whole.save(tmp_path / "whole.vcgmm", coreset=True)
+    assert (VCGMM.load(tmp_path / "whole.vcgmm").coreset_.points == X.float().cpu().numpy()).all()
     assert coreset.total_weight == pytest.approx(float(weights.sum()), rel=0.3)
     again = model(coreset_size=200).fit(X, sample_weight=weights)
     assert again.means_.tobytes() == fitted.means_.tobytes()
@@ -134,7 +139,7 @@ def test_fits_are_the_same_to_the_last_bit(gpu: Any) -> None:
 def test_all_inits_are_offered(gpu: Any, on_cpu: VCGMM, init: str) -> None:
     X = blobs()
     given: Any = X[:N_CLUSTERS] if init == "array" else init
-    fitted = model(init=given).fit(Coreset(X))
+    fitted = model(init=given, tol=1.0).fit(Coreset(X))
     assert fitted.quantization_error(X) < 8 * on_cpu.quantization_error(X)
     assert fitted.n_distance_evaluations_["seeding"] >= len(X) * N_CLUSTERS
 

@@ -17,6 +17,7 @@ from ..parallel import Workers
 from ..progress import Callback, Progress
 from .evaluation import DeviceEvaluator
 from .fitting import run
+from .points import current
 
 #: Older GPUs have no tensor cores for bf16 and tf32.
 LEAST_CAPABILITY = (8, 0)
@@ -87,7 +88,8 @@ class GPU:
         keep: Keep | None,  # noqa: ARG002 (refused before)
     ) -> Result:
         """The whole of a fit."""
-        return run(rows, weights, settings, self.device, self.precision, callbacks, progress, workers)
+        with current(self.device):
+            return run(rows, weights, settings, self.device, self.precision, callbacks, progress, workers)
 
     def evaluator(self, means: np.ndarray, frame: Frame, advance: Callable[[int], None]) -> Any:
         """Fitted means ready for searches."""

@@ -14,7 +14,7 @@ from ..algorithm.frame import Frame
 from ..data import Part, Rows
 from ..evaluation import SAFE_FLOAT32, BlockSum
 from .nearest import distances_of, nearest_of_all
-from .points import DevicePoints
+from .points import DevicePoints, current
 from .routing import DeviceRouting
 from .tensors import TensorRows
 
@@ -84,7 +84,9 @@ class DeviceEvaluator:
     ) -> Generator[tuple[int, int, Any], None, None]:
         """First row, number of rows and what is made of them, for some rows at a time."""
         for first, points in self._blocks(rows):
-            yield first, len(points), work(points)
+            with current(self.device):
+                result = work(points)
+            yield first, len(points), result
             self.advance(len(points))
 
     def label_pieces(self, rows: Rows) -> Generator[np.ndarray, None, None]:
@@ -96,7 +98,8 @@ class DeviceEvaluator:
         """What `near_label_pieces` needs, made once for an owner of means, and again when it has others."""
         means, routing = _routings.get(owner, (None, None))
         if routing is None or means is not self.data_means or routing.means.device != self.device:
-            routing = DeviceRouting(self.centres)
+            with current(self.device):
+                routing = DeviceRouting(self.centres)
             _routings[owner] = self.data_means, routing
         return routing
 

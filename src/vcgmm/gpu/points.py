@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,8 +18,10 @@ STORED = (torch.float32, torch.bfloat16, torch.float16, torch.uint8, torch.int8)
 #: Values that are converted to float32 at a time.
 BLOCK_VALUES = 1 << 27
 
-#: How a product of coordinates is computed, by the name users know it by.
-PRECISIONS = ("tf32", "fp32", "bf16")
+
+def current(device: torch.device) -> AbstractContextManager[Any]:
+    """Within it kernels run on this device, whichever is the current one outside."""
+    return torch.cuda.device(device) if device.type == "cuda" else nullcontext()
 
 
 @dataclass
@@ -34,7 +38,7 @@ class DevicePoints:
     frame : Frame
         Of the coordinates.
     precision : str
-        One of `PRECISIONS`: what products of coordinates are computed in.
+        "tf32", "fp32" or "bf16": what products of coordinates are computed in.
     """
 
     stored: torch.Tensor

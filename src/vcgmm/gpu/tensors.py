@@ -26,7 +26,7 @@ class TensorRows(Rows):
 
     def __init__(self, tensor: torch.Tensor, name: str = "X") -> None:
         self.tensor = tensor
-        super().__init__(int(tensor.shape[1]), _host(tensor[:0]).dtype, name)
+        super().__init__(int(tensor.shape[1]), as_array(tensor[:0]).dtype, name)
 
     @property
     def n_samples(self) -> int:
@@ -37,18 +37,19 @@ class TensorRows(Rows):
         """All rows, in order, copied to the host part by part."""
         step = PART_BLOCKS * self.rows_per_block
         for first in range(0, self.n_samples, step):
-            yield Part(first, _host(self.tensor[first : first + step]), None, self)
+            yield Part(first, as_array(self.tensor[first : first + step]), None, self)
 
     def take(self, indices: np.ndarray) -> np.ndarray:
         """Rows with these indices, on the host."""
-        return _host(self.tensor[torch.from_numpy(indices).to(self.tensor.device)])
+        return as_array(self.tensor[torch.from_numpy(indices).to(self.tensor.device)])
 
     def all(self) -> np.ndarray:
         """All rows, on the host."""
-        return _host(self.tensor)
+        return as_array(self.tensor)
 
 
-def _host(tensor: torch.Tensor) -> np.ndarray:
+def as_array(tensor: torch.Tensor) -> np.ndarray:
+    """A tensor as an array on the host, in float32 where NumPy has no such type."""
     array: np.ndarray = tensor.detach().to("cpu", _ON_HOST.get(tensor.dtype, tensor.dtype)).numpy()
     return array
 
