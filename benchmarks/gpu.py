@@ -51,7 +51,8 @@ def mixture(n: int, n_features: int, n_clusters: int, dtype: torch.dtype) -> tor
     n_latent = min(16, n_features)
     directions = torch.linalg.qr(normal(n_features, n_latent))[0].T
     centres = normal(n_clusters, n_latent) @ directions
-    shares = torch.cumsum(torch.exp(normal(n_clusters)), 0)
+    # On the host: on the device running sums of floats, and with them the data, would differ from run to run.
+    shares = torch.cumsum(torch.exp(normal(n_clusters)).cpu(), 0).to(DEVICE)
     X = torch.empty((n, n_features), dtype=dtype, device=DEVICE)
     step = max(1, VALUES // n_features)
     for first in range(0, n, step):
