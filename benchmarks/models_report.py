@@ -73,10 +73,10 @@ def draw(rows: list[dict[str, str]], keys: list[tuple[str, str, str]], path: Pat
     sets = list(dict.fromkeys(key[0] for key in keys))
     sizes = sorted({key[1] for key in keys}, key=int)
     figure, grid = plt.subplots(
-        len(sets), len(sizes), figsize=(4 * len(sizes), 2.9 * len(sets)), layout="constrained", squeeze=False
+        len(sizes), len(sets), figsize=(3.6 * len(sets), 3.2 * len(sizes)), layout="constrained", squeeze=False
     )
     for name, c, kind in keys:
-        axes = grid[sets.index(name)][sizes.index(c)]
+        axes = grid[sizes.index(c)][sets.index(name)]
         colour = {"spherical": "C0", "diag": "C3"}.get(kind, "C2")
         ours = fits_of(rows, (name, c, kind), OURS)
         peer = fits_of(rows, (name, c, kind), PEER)

@@ -294,6 +294,7 @@ USAGE: dict[str, tuple[list[str], str]] = {
     "an unknown start": (["rows.npy", "-k", "9", "--init", "wild"], "or give a file of means"),
     "an unknown type": (["rows.npy", "-k", "9", "--dtype", "int8"], "choose from auto, float32, float64"),
     "an unknown covariance": (["rows.npy", "-k", "9", "--covariance-type", "full"], "choose from isotropic"),
+    "an unknown metric": (["rows.npy", "-k", "9", "--metric", "manhattan"], "choose from euclidean, cosine"),
     "both voices": (["rows.npy", "-k", "9", "-q", "-v"], "exclude each other"),
     "a folder": (["rows.npy", "-k", "9", "-o", "."], "is a directory"),
     "a folder that is not there": (["rows.npy", "-k", "9", "-o", "no/model.vcgmm"], "does not exist"),

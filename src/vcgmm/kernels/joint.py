@@ -15,7 +15,7 @@ import math
 
 import numpy as np
 
-from .blocked import BLOCK, BLOCKS_PER_FLUSH, NEGLIGIBLE, ROUND, truncated_posterior
+from .blocked import BLOCK, BLOCKS_PER_FLUSH, NEGLIGIBLE, rounded, truncated_posterior
 from .jit import kernel
 from .joint_costs import joint_cost, natural_panels, statistics_rows
 from .joint_sums import add_joint_moments, add_joint_point
@@ -283,7 +283,7 @@ def search_joints(
         for low in range(begin, end, BLOCK):
             high = min(low + BLOCK, end)
             n = high - low
-            width = (n + ROUND - 1) // ROUND * ROUND
+            width = rounded(n)
             products = flat_products[: n_slots * width].reshape(n_slots, width)
             statistics_rows(points, order, low, high, means[cell], n_squares, local)
             columns = flat_columns[: panel_width * width].reshape(panel_width, width)
