@@ -7,6 +7,7 @@ BIN := $(VENV)/bin
 READY_DEMO := $(VENV)/.ready-demo
 READY_TEST := $(VENV)/.ready-test
 READY_BENCH := $(VENV)/.ready-bench
+READY_GPU := $(VENV)/.ready-gpu
 PICTURE := vcgmm-demo.png
 
 # OpenMP threads that wait should go to sleep soon. By default GNU's spin for long, which gains nothing here and
@@ -15,10 +16,10 @@ export GOMP_SPINCOUNT ?= 1000
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint bench paper clean clean-cache
+.PHONY: help demo test test-gpu test-gpu-interpreted lint bench paper clean clean-cache
 
 help: ## list the targets
-	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-12s %s\n", $$1, $$2}'
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-21s %s\n", $$1, $$2}'
 
 demo: $(READY_DEMO) ## cluster a million points, print a table, write vcgmm-demo.png
 	$(BIN)/vcgmm demo --output $(PICTURE) --force
@@ -29,6 +30,15 @@ test: lint ## style, types, import direction, then all tests with coverage
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -m interpreted --cov --cov-report=
 	@echo "== the whole suite, compiled =="
 	$(BIN)/python -m pytest -q -n 2 --cov --cov-append --cov-report=term --cov-fail-under=95
+
+# The package's own settings leave the GPU's code out of the coverage, since `make test` does without torch.
+test-gpu-interpreted: $(READY_GPU) ## the GPU's kernels and steps without a GPU, under Triton's interpreter
+	TRITON_INTERPRET=1 $(BIN)/python -m pytest -q -n 2 tests/gpu --cov=src/vcgmm/gpu --cov-config=/dev/null \
+		--cov-report=term-missing:skip-covered --cov-fail-under=95
+
+test-gpu: $(READY_GPU) ## the same tests on a GPU
+	$(BIN)/python -c "import torch; torch.cuda.init()"
+	$(BIN)/python -m pytest -q tests/gpu tests/test_backends.py
 
 lint: $(READY_TEST) ## style, types and import direction alone
 	$(BIN)/ruff check .
@@ -61,6 +71,11 @@ $(READY_DEMO): pyproject.toml | $(BIN)/python
 $(READY_TEST): pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[dev,plot]'
 	touch $(READY_DEMO) $@
+
+# Triton comes with a torch for GPUs only; its interpreter needs it everywhere.
+$(READY_GPU): pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[dev,gpu,plot]' triton
+	touch $(READY_DEMO) $(READY_TEST) $@
 
 $(READY_BENCH): pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[bench,plot]'

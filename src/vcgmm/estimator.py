@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import warnings
+from copy import copy
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from .algorithm.online import Model
-from .algorithm.pipeline import Result, resume, run
+from .algorithm.pipeline import Result, resume
+from .backends import Backend, backend_of, check_device, is_tensor, on_host, rows_of
 from .coreset import Coreset, coreset_of, unpack
 from .data import ArrayRows, Rows
 from .interop import faiss_index, for_sklearn
@@ -33,7 +36,6 @@ from .streaming import absorb_rows
 from .validation import (
     check_flag,
     check_number,
-    check_rows,
     check_threads,
     check_verbosity,
     check_weights_of,
@@ -118,7 +120,16 @@ class VCGMM(FittedMixture):
     n_threads : int or None, default=None
         None: all available CPUs.  Results do not depend on it.
     dtype : {None, "float32", "float64"}, default=None
-        Type to compute in.  None: float64 for float64 data, else float32.
+        Type to compute in.  None: float64 for float64 data, else float32.  A GPU computes in float32.
+    device : {"cpu", "cuda", "cuda:1", ..., "auto"}, default="cpu"
+        Where to fit and predict.  "cuda" is the current GPU, and needs torch: `pip install 'vcgmm[gpu]'`.  Where
+        there is none it raises an error; "auto" takes one if there is one that offers what is asked for, else the
+        CPU, and `device_` says which.  X may be a torch tensor, which is used where it lies.  A GPU does not offer
+        yet: weights and variances of the clusters' own, metric="cosine", search="pointwise", `refine`,
+        `partial_fit`, checkpoints.
+    precision : {"tf32", "fp32", "bf16"}, default="tf32"
+        What a GPU computes products of coordinates in, about the centre of each cluster.  "bf16" is the fastest
+        for wide rows, and rows from the host are stored in it too: half the memory.  The CPU does not mind it.
     verbose : int, default=0
         1: a progress line per step on stderr; 2 or more: also a line per EM iteration.
     callbacks : callable, sequence of callables or None, default=None
@@ -217,6 +228,8 @@ class VCGMM(FittedMixture):
         random_state: Any = None,
         n_threads: int | None = None,
         dtype: Any = None,
+        device: str = "cpu",
+        precision: str = "tf32",
         verbose: int = 0,
         callbacks: Any = None,
         checkpoint: str | os.PathLike[str] | None = None,
@@ -248,6 +261,8 @@ class VCGMM(FittedMixture):
         self.random_state = random_state
         self.n_threads = n_threads
         self.dtype = dtype
+        self.device = device
+        self.precision = precision
         self.verbose = verbose
         self.callbacks = callbacks
         self.checkpoint = checkpoint
@@ -266,7 +281,7 @@ class VCGMM(FittedMixture):
             Any real dtype and memory order, memory maps included; no full-size copy in a wider type is made.  A
             source (`vcgmm.open`) is read twice, and only the coreset is kept in memory.  Of a coreset all points
             are taken, with their weights: coreset_size="auto" means all of them, and a smaller number draws from
-            them.
+            them.  A torch tensor is used where it lies: on the host, or with device="cuda" on that GPU.
         y : ignored
         sample_weight : array-like of shape (N,), optional
             Weight w counts like w copies of a row.  A coreset has weights of its own.
@@ -321,6 +336,8 @@ class VCGMM(FittedMixture):
         >>> np.sort(model.means_.ravel().round()).astype(int).tolist(), model.coreset_.n_samples
         ([-10, 0, 10], 10000)
         """
+        if check_device(self)[0] not in ("cpu", "auto"):
+            raise ValueError(f"device={self.device!r} does not offer partial_fit yet: use device='cpu' for it.")
         before = dict(self.__dict__)
         try:
             result = absorb_rows(self, X, sample_weight)
@@ -340,8 +357,9 @@ class VCGMM(FittedMixture):
         callbacks = check_callbacks(self.callbacks)
         given = X if isinstance(X, Coreset) else None
         X, sample_weight = unpack(X, sample_weight)
-        rows = check_rows(self, X, reset=True)
-        weights = check_weights_of(rows, sample_weight)
+        backend = backend_of(self)
+        rows = rows_of(self, X, reset=True, on_gpu=backend.name != "cpu")
+        weights = check_weights_of(rows, on_host(sample_weight))
         dtype, rows = rows.dtype, in_metric(check_kind(self).metric, rows)
         settings = settings_of(self, rows, drawn=given is not None)
         self._check_enough(rows)
@@ -354,8 +372,8 @@ class VCGMM(FittedMixture):
             Workers(check_threads(self.n_threads)) as workers,
             make_progress(self.verbose, settings.tol) as progress,
         ):
-            result = run(rows, weights, settings, (*callbacks, history), progress, workers, keep)
-            self._take_over(result, history, rows.n_samples, dtype)
+            result = backend.fit(rows, weights, settings, (*callbacks, history), progress, workers, keep)
+            self._take_over(result, history, rows.n_samples, dtype, backend)
             self.__dict__.pop("_stream", None)
             self.coreset_ = coreset_of(result.coreset, rows.n_samples, given)
             if self.compute_labels:
@@ -388,8 +406,15 @@ class VCGMM(FittedMixture):
         self._training = {**getattr(self, "_training", {}), **SHARED}
         self.neighbors_ = model.neighbors
 
-    def _take_over(self, result: Result, history: History, n_samples: int, dtype: np.dtype[Any]) -> None:
-        """Turn a finished fit to `n_samples` rows of a type into attributes."""
+    def _take_over(
+        self,
+        result: Result,
+        history: History,
+        n_samples: int,
+        dtype: np.dtype[Any],
+        backend: Backend | None = None,
+    ) -> None:
+        """Turn a finished fit to `n_samples` rows of a type into attributes; without a backend by the CPU."""
         self.means_ = result.means
         self.variance_ = result.variance
         self.weights_ = np.full(len(result.means), 1.0 / len(result.means))
@@ -409,7 +434,8 @@ class VCGMM(FittedMixture):
         self.n_distance_evaluations_ = result.n_evaluations
         self.history_ = history.of(result.bounds)
         self._frame = result.frame
-        self._training = {**training_facts(n_samples, dtype, len(result.coreset)), **kind}
+        where = {"device": "cpu" if backend is None else backend.name}
+        self._training = {**training_facts(n_samples, dtype, len(result.coreset)), **kind, **where}
         for name in ("labels_", "inertia_"):
             self.__dict__.pop(name, None)
 
@@ -453,7 +479,11 @@ class VCGMM(FittedMixture):
             With coreset=True, for a model that was loaded without one.
         """
         self._check_fitted()
-        save_model(self, path, coreset=check_flag("coreset", coreset))
+        model = self
+        if check_flag("coreset", coreset) and is_tensor(getattr(getattr(self, "coreset_", None), "points", None)):
+            model = copy(self)
+            model.coreset_ = replace(self.coreset_, points=on_host(self.coreset_.points))
+        save_model(model, path, coreset=coreset)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:

@@ -16,6 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .algorithm.frame import Frame
+from .backends import like, on_host, predicting_backend_of, rows_of
 from .coreset import unpack
 from .data import ArrayRows, Rows
 from .data.appending import appending
@@ -24,7 +25,7 @@ from .joint_evaluation import JointEvaluator
 from .mixture_parameters import fitted_metric, in_metric, is_shared, mixture_of, n_parameters
 from .parallel import Workers
 from .progress import Progress, make_progress
-from .validation import check_choice, check_integer, check_rows, check_threads, check_weights_of
+from .validation import check_choice, check_integer, check_threads, check_weights_of
 
 PREDICTIONS = ("exact", "approximate")
 
@@ -35,6 +36,7 @@ class FittedMixture(DensityMixin, BaseEstimator):
     truncation: int
     random_state: Any
     n_threads: int | None
+    device: str
     verbose: int
     means_: np.ndarray
     variance_: float
@@ -73,6 +75,12 @@ class FittedMixture(DensityMixin, BaseEstimator):
         active: np.ndarray = self.counts_ > 0.0
         return active
 
+    @property
+    def device_(self) -> str:
+        """Where the model was fitted: "cpu", or "cuda:0" and the like."""
+        device: str = getattr(self, "_training", {}).get("device", "cpu")
+        return device
+
     @overload
     def predict(self, X: Any, method: str = ...) -> np.ndarray: ...
 
@@ -89,7 +97,7 @@ class FittedMixture(DensityMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (N, D), or source
+        X : array-like of shape (N, D), source or tensor
         method : {"exact", "approximate"}, default="exact"
             "approximate": every row goes from a landmark to nearer and nearer means, along the neighbours of each,
             at a cost that does not grow with `n_components`.  Most rows end at the nearest mean, the others near
@@ -102,7 +110,7 @@ class FittedMixture(DensityMixin, BaseEstimator):
 
         Returns
         -------
-        (N,) int32, or None with `output`
+        (N,) int32, or None with `output`; a tensor where X is one
         """
         rows = self._check_predict(X)
         check_choice("method", method, PREDICTIONS)
@@ -112,10 +120,11 @@ class FittedMixture(DensityMixin, BaseEstimator):
             else:
                 pieces = evaluator.near_label_pieces(rows, evaluator.routing(self, self.neighbors_))
             if output is None:
-                return gathered(pieces, np.empty(rows.n_samples, np.int32))
+                labels: np.ndarray = like(X, gathered(pieces, np.empty(rows.n_samples, np.int32)))
+                return labels
             with appending(output, rows.n_samples, np.dtype(np.int32), "label") as append:
-                for labels in pieces:
-                    append(labels)
+                for piece in pieces:
+                    append(piece)
         return None
 
     def nearest(self, X: Any, k: int = 1) -> tuple[np.ndarray, np.ndarray]:
@@ -187,13 +196,14 @@ class FittedMixture(DensityMixin, BaseEstimator):
 
         Returns
         -------
-        (N,) float64, or None with `output`
+        (N,) float64, or None with `output`; a tensor where X is one
         """
         rows = self._check_predict(X)
         with self._evaluate("score", rows) as evaluator:
             pieces = (densities for _, densities in evaluator.log_density_parts(rows, self.variance_))
             if output is None:
-                return gathered(pieces, np.empty(rows.n_samples))
+                result: np.ndarray = like(X, gathered(pieces, np.empty(rows.n_samples)))
+                return result
             with appending(output, rows.n_samples, np.dtype(np.float64), "log_density") as append:
                 for densities in pieces:
                     append(densities)
@@ -214,9 +224,9 @@ class FittedMixture(DensityMixin, BaseEstimator):
         """
         X, sample_weight = unpack(X, sample_weight)
         rows = self._check_predict(X)
-        weights = check_weights_of(rows, sample_weight)
+        weights = check_weights_of(rows, on_host(sample_weight))
         with self._evaluate("score", rows) as evaluator:
-            return evaluator.mean_log_density(rows, self.variance_, weights)
+            return float(evaluator.mean_log_density(rows, self.variance_, weights))
 
     def quantization_error(self, X: Any, sample_weight: Any = None) -> float:
         """Weighted sum of squared distances to the nearest mean, in float64.
@@ -234,9 +244,9 @@ class FittedMixture(DensityMixin, BaseEstimator):
         """
         X, sample_weight = unpack(X, sample_weight)
         rows = self._check_predict(X)
-        weights = check_weights_of(rows, sample_weight)
+        weights = check_weights_of(rows, on_host(sample_weight))
         with self._evaluate("error", rows) as evaluator:
-            return evaluator.error(rows, weights)
+            return float(evaluator.error(rows, weights))
 
     def sample(self, n_samples: int = 1) -> tuple[np.ndarray, np.ndarray]:
         """Draw points from the mixture; with metric="cosine" they are scaled to length 1, as rows are.
@@ -278,17 +288,20 @@ class FittedMixture(DensityMixin, BaseEstimator):
 
     def _check_predict(self, X: Any) -> Rows:
         self._check_fitted()
-        return in_metric(fitted_metric(self), check_rows(self, X, reset=False))
+        return in_metric(fitted_metric(self), rows_of(self, X, reset=False, on_gpu=self.device != "cpu"))
 
     @contextmanager
-    def _evaluate(self, step: str, rows: Rows) -> Iterator[Evaluator]:
+    def _evaluate(self, step: str, rows: Rows) -> Iterator[Any]:
         """The fitted means ready for exact searches, with threads and progress."""
         with Workers(check_threads(self.n_threads)) as workers, make_progress(self.verbose) as progress:
             progress.start(step, rows.n_samples)
             yield self._evaluator(workers, progress)
             progress.finish()
 
-    def _evaluator(self, workers: Workers, progress: Progress) -> Evaluator:
+    def _evaluator(self, workers: Workers, progress: Progress) -> Any:
+        backend = predicting_backend_of(self)
+        if backend is not None:
+            return backend.evaluator(self.means_, self._frame, progress.advance)
         if is_shared(self):
             return Evaluator(self.means_, self._frame, workers, progress.advance)
         return JointEvaluator(mixture_of(self), self._frame, workers, progress.advance)

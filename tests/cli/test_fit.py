@@ -122,6 +122,8 @@ OPTIONS: dict[str, tuple[list[str], Any]] = {
     "random_state": (["--seed", "3"], 3),
     "n_threads": (["--threads", "1"], 1),
     "dtype": (["--dtype", "float64"], "float64"),
+    "device": (["--device", "cpu"], "cpu"),
+    "precision": (["--precision", "bf16"], "bf16"),
 }
 #: Those that have a meaning of their own here: tested above and below, checkpoints in test_resume.py.
 OTHERS = {"verbose", "warm_start", "callbacks", "checkpoint", "checkpoint_every"}

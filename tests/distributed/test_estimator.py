@@ -158,6 +158,8 @@ def _tasks(client: Client) -> set[str]:
 
 
 def test_what_is_not_offered_is_refused(client: Client, lazy: da.Array) -> None:
+    with pytest.raises(ValueError, match="device='cuda' is not offered for Dask"):
+        DaskVCGMM(4, client=client, device="cuda").fit(lazy)
     with pytest.raises(ValueError, match="refine=2 is not offered for Dask"):
         DaskVCGMM(4, client=client, refine=2).fit(lazy)
     with pytest.raises(NotImplementedError, match="no partial_fit"):

@@ -179,6 +179,18 @@ def run(
             rich_help_panel=MODEL,
         ),
     ] = "auto",
+    device: Annotated[
+        str,
+        typer.Option(
+            metavar="cpu|cuda|cuda:N|auto",
+            help="Where to compute: auto takes a GPU if there is one.",
+            rich_help_panel=MODEL,
+        ),
+    ] = DEFAULTS["device"],
+    precision: Annotated[
+        str,
+        typer.Option(metavar="tf32|fp32|bf16", help="What a GPU multiplies in.", rich_help_panel=MODEL),
+    ] = DEFAULTS["precision"],
     truncation: Annotated[
         int, typer.Option(min=1, help="Clusters with a posterior per point.", rich_help_panel=SEARCH)
     ] = DEFAULTS["truncation"],
@@ -349,6 +361,8 @@ def run(
         random_state=seed,
         n_threads=threads,
         dtype=None if dtype == "auto" else dtype,
+        device=device,
+        precision=precision,
         verbose=voice,
         callbacks=stop,
         checkpoint=checkpoint,

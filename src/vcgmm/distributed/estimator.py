@@ -10,6 +10,7 @@ from typing import Any, NoReturn, Self, cast
 from distributed import Client, default_client
 from sklearn.base import clone
 
+from ..backends import check_device
 from ..coreset import coreset_of
 from ..data import Rows
 from ..estimator import VCGMM
@@ -158,6 +159,11 @@ class DaskVCGMM(DaskPredictions):
             raise ValueError(
                 f"refine={self.refine} is not offered for Dask collections. Use refine=0 and a larger "
                 f"coreset_size, or coreset_size=None with em='distributed': EM then runs on all rows."
+            )
+        if check_device(self)[0] not in ("cpu", "auto"):
+            raise ValueError(
+                f"device={self.device!r} is not offered for Dask collections: use device='cpu', or VCGMM on the "
+                f"rows of one machine."
             )
         if distributed and self.search == "pointwise":
             raise ValueError(

@@ -1,0 +1,203 @@
+"""Where a fit and its predictions run: resolved once, and known nowhere below."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from sklearn.utils.validation import validate_data
+
+from .algorithm.frame import Frame
+from .algorithm.pipeline import Result, run
+from .algorithm.settings import Settings
+from .algorithm.snapshot import Keep
+from .data import Rows
+from .mixture_parameters import check_kind, fitted_kind, is_shared
+from .parallel import Workers
+from .progress import Callback, Progress
+from .validation import blame, check_choice, check_float_type, check_rows
+
+#: Names of the precisions in which a GPU multiplies.
+PRECISIONS = ("tf32", "fp32", "bf16")
+
+_CUDA = re.compile(r"cuda(:\d+)?")
+
+
+class Backend(Protocol):
+    """A place to fit at, and to predict."""
+
+    @property
+    def name(self) -> str:
+        """What `device_` says of it."""
+        ...
+
+    def fit(
+        self,
+        rows: Rows,
+        weights: np.ndarray | None,
+        settings: Settings,
+        callbacks: Sequence[Callback],
+        progress: Progress,
+        workers: Workers,
+        keep: Keep | None,
+    ) -> Result:
+        """The whole of a fit, as `pipeline.run`."""
+        ...
+
+
+class CPU:
+    """The processor: numba kernels on threads."""
+
+    name = "cpu"
+
+    def fit(
+        self,
+        rows: Rows,
+        weights: np.ndarray | None,
+        settings: Settings,
+        callbacks: Sequence[Callback],
+        progress: Progress,
+        workers: Workers,
+        keep: Keep | None,
+    ) -> Result:
+        """The whole of a fit."""
+        return run(rows, weights, settings, callbacks, progress, workers, keep)
+
+
+class Accelerator(Backend, Protocol):
+    """A backend that also searches the means of a fitted model in its own way."""
+
+    def evaluator(self, means: np.ndarray, frame: Frame, advance: Callable[[int], None]) -> Any:
+        """Fitted means ready for searches."""
+        ...
+
+
+def backend_of(model: Any) -> Backend:
+    """The backend of a fit, by the parameters of a VCGMM.
+
+    device="auto" takes a GPU where there is one that can do what is asked for; anything else is taken at its word.
+    """
+    device, precision = check_device(model)
+    if device == "cpu":
+        return CPU()
+    reason = not_offered(model)
+    if device == "auto":
+        try:
+            return CPU() if reason else make_gpu("cuda", precision)
+        except (ImportError, RuntimeError):
+            return CPU()
+    if reason:
+        raise ValueError(f"device={device!r} does not offer {reason} yet: use device='cpu' for it.")
+    return make_gpu(device, precision)
+
+
+def predicting_backend_of(model: Any) -> Accelerator | None:
+    """Where a fitted model predicts; None: on the CPU."""
+    device, precision = check_device(model)
+    if device == "cpu":
+        return None
+    if not is_shared(model):
+        kind, mixing = fitted_kind(model)
+        if device == "auto":
+            return None
+        raise ValueError(
+            f"device={device!r} does not offer predictions of covariance_type={kind!r} with mixing={mixing!r} "
+            f"yet: set device='cpu'."
+        )
+    if device != "auto":
+        return make_gpu(device, precision)
+    try:
+        return make_gpu("cuda", precision)
+    except (ImportError, RuntimeError):
+        return None
+
+
+def check_device(model: Any) -> tuple[str, str]:
+    """`device` and `precision` of a VCGMM."""
+    device = model.device
+    if not isinstance(device, str) or (device not in ("cpu", "auto") and not _CUDA.fullmatch(device)):
+        raise ValueError(f"device={device!r} is not valid: choose 'cpu', 'cuda', 'cuda:1' and so on, or 'auto'.")
+    return device, check_choice("precision", model.precision, PRECISIONS)
+
+
+def not_offered(model: Any) -> str:
+    """What a GPU does not offer of what the parameters of a VCGMM ask for; empty: all is."""
+    kind = check_kind(model)
+    if not kind.is_shared:
+        return f"covariance_type={kind.covariance_type!r} with mixing={kind.mixing!r}"
+    if kind.metric != "euclidean":
+        return f"metric={kind.metric!r}"
+    if model.search == "pointwise":
+        return "search='pointwise'"
+    if model.refine:
+        return f"refine={model.refine!r}"
+    if model.checkpoint is not None:
+        return f"checkpoint={str(model.checkpoint)!r}"
+    if model.dtype is not None and check_float_type(model.dtype, np.dtype(np.float32)) == np.float64:
+        return "dtype='float64'"
+    return ""
+
+
+def make_gpu(device: str, precision: str) -> Accelerator:
+    """A GPU as a backend; raises an ImportError or RuntimeError that says what is missing."""
+    try:
+        from .gpu.backend import GPU, find_device
+    except ImportError as error:
+        raise ImportError(
+            f"device={device!r} needs torch and Triton, and {error.name or error} is missing: install them with "
+            f"pip install 'vcgmm[gpu]', or use device='cpu'."
+        ) from None
+    return GPU(find_device(device), precision)
+
+
+def is_tensor(X: Any) -> bool:
+    """Whether X is a torch tensor; torch is not loaded to know."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(X, torch.Tensor)
+
+
+def rows_of(estimator: Any, X: Any, *, reset: bool, on_gpu: bool) -> Rows:
+    """X as rows: what `check_rows` takes, or a tensor, which is used where it lies.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Learns (reset=True) or compares the number of features.
+    X : array-like of shape (N, D), source or tensor
+    reset : bool
+    on_gpu : bool
+        Whether tensors on a GPU can be used.
+    """
+    if not is_tensor(X):
+        return check_rows(estimator, X, reset=reset)
+    from .gpu.tensors import rows_of_tensor
+
+    if X.device.type != "cpu" and not on_gpu:
+        raise ValueError(
+            f"X is a tensor on {X.device}, but device={estimator.device!r} computes on the CPU: set device="
+            f"{str(X.device)!r}, or give X.cpu()."
+        )
+    rows = rows_of_tensor(X)
+    with blame("X", "Give the features that the model was fitted on."):
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
+    return rows
+
+
+def like(X: Any, result: np.ndarray) -> Any:
+    """A result for every row of X: a tensor where X is one, on its device."""
+    if not is_tensor(X):
+        return result
+    torch = sys.modules["torch"]
+    return torch.from_numpy(result).to(X.device)
+
+
+def on_host(values: Any) -> Any:
+    """A tensor as an array, in float32 where NumPy has no such type; all else as it is."""
+    if not is_tensor(values):
+        return values
+    from .gpu.tensors import as_array
+
+    return as_array(values)

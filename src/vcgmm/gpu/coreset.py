@@ -1,0 +1,139 @@
+"""Mean, variance and coreset of rows that lie on the device, where they lie."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import torch
+
+from ..algorithm.frame import SMALLEST_SQUARE, Moments
+from .exact import Urn
+from .hashing import row_hashes
+from .tensors import TensorRows
+
+#: Values that are widened at a time.
+BLOCK_VALUES = 1 << 26
+
+
+def blocks_of(rows: TensorRows) -> Iterator[tuple[slice, torch.Tensor]]:
+    """All rows in float64, some at a time, and which they are."""
+    step = max(1, BLOCK_VALUES // rows.n_features)
+    for first in range(0, rows.n_samples, step):
+        part = slice(first, min(first + step, rows.n_samples))
+        yield part, rows.tensor[part].double()
+
+
+def moments(rows: TensorRows, weights: torch.Tensor | None, advance: Callable[[int], None]) -> Moments:
+    """Mean and variance of all rows, as `algorithm.frame.moments`; refuses rows that are not finite.
+
+    Parameters
+    ----------
+    rows : TensorRows
+    weights : (N,) float64 tensor or None
+    advance : callable
+        Told how many rows have been read since the last call.
+    """
+    device = rows.tensor.device
+    mass, spread = 0.0, torch.zeros((), dtype=torch.float64, device=device)
+    mean = torch.zeros(rows.n_features, dtype=torch.float64, device=device)
+    for part, block in blocks_of(rows):
+        w = block.new_ones(len(block)) if weights is None else weights[part]
+        here = float(w.sum())
+        if here > 0.0:
+            own = (w @ block) / here
+            if not bool(torch.isfinite(own).all()):
+                _refuse_nonfinite(rows, part)
+            away = own - mean
+            scatter = torch.dot(w, ((block - own) ** 2).sum(1))
+            spread += scatter + (mass * here / (mass + here)) * torch.dot(away, away)
+            mean += away * (here / (mass + here))
+            mass += here
+        advance(len(block))
+    variance = float(spread) / mass
+    if not math.isfinite(variance):
+        raise ValueError(
+            f"{rows.name} holds values so large that their squares overflow float64: divide it by its largest "
+            f"absolute value first."
+        )
+    if variance < SMALLEST_SQUARE and bool((rows.tensor != rows.tensor[0]).any()):
+        raise ValueError(
+            f"{rows.name} varies so little that its squares underflow float64: multiply it by a large number."
+        )
+    n_usable = rows.n_samples if weights is None else int(torch.count_nonzero(weights))
+    return Moments(mass, mean.cpu().numpy(), variance, n_usable)
+
+
+def lightweight_coreset(
+    rows: TensorRows,
+    facts: Moments,
+    weights: torch.Tensor | None,
+    size: int,
+    rng: np.random.Generator,
+    n_distinct: int,
+    advance: Callable[[int], None],
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Draw `size` rows as `algorithm.coreset.lightweight_coreset` does, and add unseen ones if too few differ.
+
+    Returns
+    -------
+    indices : (N',) int64 tensor, ascending, none twice
+    weights : (N',) float64 tensor
+    """
+    device = rows.tensor.device
+    mean = torch.from_numpy(facts.mean).to(device)
+    probabilities = torch.empty(rows.n_samples, dtype=torch.float64, device=device)
+    for part, block in blocks_of(rows):
+        squares = ((block - mean) ** 2).sum(1)
+        share = 0.5 / facts.total_weight + (0.5 / facts.spread * squares if facts.spread > 0 else 0.0 * squares)
+        probabilities[part] = share if weights is None else share * weights[part]
+        advance(len(block))
+    probabilities /= probabilities.sum()
+    uniforms = torch.from_numpy(np.sort(rng.random(size))).to(device)
+    indices, counts = torch.unique_consecutive(Urn(probabilities).draw(uniforms), return_counts=True)
+    masses = torch.ones(len(indices), dtype=torch.float64, device=device) if weights is None else weights[indices]
+    drawn = counts.double() * masses / (size * probabilities[indices])
+    return _with_unseen(rows, weights, indices, drawn, n_distinct)
+
+
+def _with_unseen(
+    rows: TensorRows,
+    weights: torch.Tensor | None,
+    indices: torch.Tensor,
+    drawn: torch.Tensor,
+    n_distinct: int,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Add rows that no draw has met, each with its own weight, until there are `n_distinct` different ones."""
+    seen = torch.unique(row_hashes(rows.tensor[indices]))
+    if len(seen) >= n_distinct or n_distinct < 2:
+        return indices, drawn
+    hashes = row_hashes(rows.tensor)
+    new = ~torch.isin(hashes, seen)
+    if weights is not None:
+        new &= weights > 0
+    places = torch.nonzero(new).view(-1)
+    ordered, by_hash = torch.sort(hashes[places], stable=True)
+    first = torch.ones_like(ordered, dtype=torch.bool)
+    first[1:] = ordered[1:] != ordered[:-1]
+    unseen = torch.sort(places[by_hash[first]]).values[: n_distinct - len(seen)]
+    own = drawn.new_ones(len(unseen)) if weights is None else weights[unseen]
+    indices, order = torch.sort(torch.cat([indices, unseen]))
+    return indices, torch.cat([drawn, own])[order]
+
+
+def _refuse_nonfinite(rows: TensorRows, part: slice) -> None:
+    """Name the first NaN or infinity of a block."""
+    block = rows.tensor[part]
+    bad = torch.nonzero(~torch.isfinite(block))
+    if len(bad):
+        row, feature = bad[0].tolist()
+        kind = "NaN" if bool(torch.isnan(block[row, feature])) else "infinity (inf)"
+        raise ValueError(
+            f"Input {rows.name} contains {kind}: the first in {rows.locate(part.start + row)}, feature {feature}. "
+            f"Remove such rows or impute their values (for example with sklearn.impute.SimpleImputer)."
+        )
+    raise ValueError(
+        f"{rows.name} holds values so large that their sums overflow float64: divide it by its largest absolute "
+        f"value first."
+    )

@@ -1,0 +1,206 @@
+"""The E-step: a tile of points of one cell against the cell's list of centres, on the tensor cores.
+
+All points of a tile share one list, so distances are matrix products, in coordinates local to the cell: there even
+few bits rank near ties soundly.  The C' nearest are selected in registers.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from .rounding import add_products, rounded
+
+#: Greater than every place on a list.
+NOWHERE = tl.constexpr(0x7FFFFFFF)
+
+#: Responsibilities below this share of a point's weight do not move a mean.
+NEGLIGIBLE = tl.constexpr(1e-9)
+
+
+@triton.jit
+def merge_nearest(distances, slots, best, places, column, N_BEST: tl.constexpr):
+    """The N_BEST nearest of distances (P, L) in slots (L,) and of best (P, K) in places (P, K), nearest first.
+
+    Among equals the smallest slot comes first, so no order of evaluation shows.  One after the other the nearest
+    is found and struck out: a few instructions a value, all in registers.
+    """
+    found = tl.full(best.shape, float("inf"), tl.float32)
+    found_places = tl.full(best.shape, NOWHERE, tl.int32)
+    for k in range(N_BEST):
+        least = tl.minimum(tl.min(distances, axis=1), tl.min(best, axis=1))[:, None]
+        here = tl.min(tl.where(distances == least, slots[None, :], NOWHERE), axis=1)
+        there = tl.min(tl.where(best == least, places, NOWHERE), axis=1)
+        place = tl.minimum(here, there)[:, None]
+        found = tl.where(column == k, least, found)
+        found_places = tl.where(column == k, place, found_places)
+        distances = tl.where(slots[None, :] == place, float("inf"), distances)
+        best = tl.where(places == place, float("inf"), best)
+    return found, found_places
+
+
+@triton.jit
+def search_tiles(
+    points,
+    stride,
+    n_features,
+    scale,
+    order,
+    tile_cell,
+    tile_first,
+    tile_last,
+    origins,
+    lists,
+    list_first,
+    list_length,
+    centres,
+    old,
+    extra,
+    weights,
+    precision,
+    winners,
+    near,
+    shares,
+    facts,
+    N_BEST: tl.constexpr,
+    COLUMNS: tl.constexpr,
+    POINTS: tl.constexpr,
+    CENTRES: tl.constexpr,
+    FEATURES: tl.constexpr,
+    MODE: tl.constexpr,
+    HAS_OLD: tl.constexpr,
+    POSTERIOR: tl.constexpr,
+):
+    """The N_BEST nearest centres of every point, and with POSTERIOR what the M-step and the bound need of them.
+
+    Parameters
+    ----------
+    points : (N, >= D) any float or 8-bit integer, IN, rows `stride` apart; scale times a row are its coordinates
+    order : (n,) int64, IN
+    tile_cell, tile_first, tile_last : (n_tiles,), IN, tile t holds the rows order[first:last] of a cell
+    origins : (n_cells, D) float32, IN, what coordinates of a cell are taken about
+    lists : (...,) int32, IN, the list of a cell begins at list_first[cell] and has list_length[cell] centres
+    centres : (C, D) float32, IN
+    old : (N, N_BEST) int32, IN, winners of before, -1 for none
+    extra : (N, N_BEST) float32, IN, their squared distances where they are not on the list, else infinite
+    weights : (N,) float32, IN
+    precision : float, IN, 1 / (2 sigma^2); negative: the nearest takes all
+    winners : (N, N_BEST) int32, OUT, nearest first
+    near : (N, N_BEST) float32, OUT without POSTERIOR, squared distances
+    shares : (N, N_BEST) float32, OUT with POSTERIOR, gamma s; 0 where negligible
+    facts : (n_tiles, 3) float64, OUT with POSTERIOR, sums of gamma log sum exp(-d^2 precision), gamma s d^2, and
+        gamma d^2 of the nearest
+    """
+    tile = tl.program_id(0)
+    cell = tl.load(tile_cell + tile).to(tl.int64)
+    first = tl.load(tile_first + tile)
+    last = tl.load(tile_last + tile)
+    place = first + tl.arange(0, POINTS)
+    inside = place < last
+    row = tl.load(order + place, mask=inside, other=0)
+    column = tl.arange(0, COLUMNS)[None, :]
+    length = tl.load(list_length + cell)
+    here = lists + tl.load(list_first + cell)
+    best = tl.full((POINTS, COLUMNS), float("inf"), tl.float32)
+    places = tl.full((POINTS, COLUMNS), NOWHERE, tl.int32)
+    if HAS_OLD:
+        known = inside[:, None] & (column < N_BEST)
+        best = tl.load(extra + row[:, None] * N_BEST + column, mask=known, other=float("inf"))
+        places = tl.where(best < float("inf"), length + column, NOWHERE)
+    for block in range(0, length, CENTRES):
+        slot = block + tl.arange(0, CENTRES)
+        listed = slot < length
+        centre = tl.load(here + slot, mask=listed, other=0).to(tl.int64)
+        products = tl.zeros((POINTS, CENTRES), tl.float32)
+        row_squares = tl.zeros((POINTS,), tl.float32)
+        centre_squares = tl.zeros((CENTRES,), tl.float32)
+        for begin in range(0, n_features, FEATURES):
+            feature = begin + tl.arange(0, FEATURES)
+            wide = feature < n_features
+            origin = tl.load(origins + cell * n_features + feature, mask=wide, other=0.0)[None, :]
+            y = tl.load(
+                points + row[:, None] * stride + feature[None, :], mask=inside[:, None] & wide[None, :], other=0
+            )
+            m = tl.load(
+                centres + centre[:, None] * n_features + feature[None, :],
+                mask=listed[:, None] & wide[None, :],
+                other=0.0,
+            )
+            y = rounded(y.to(tl.float32) * scale - origin, MODE)
+            m = rounded(m - origin, MODE)
+            products = add_products(y, m, products, MODE)
+            wide_y, wide_m = y.to(tl.float32), m.to(tl.float32)
+            row_squares += tl.sum(wide_y * wide_y, axis=1)
+            centre_squares += tl.sum(wide_m * wide_m, axis=1)
+        distances = tl.maximum(row_squares[:, None] + centre_squares[None, :] - 2.0 * products, 0.0)
+        distances = tl.where(listed[None, :], distances, float("inf"))
+        best, places = merge_nearest(distances, slot, best, places, column, N_BEST)
+
+    found = inside[:, None] & (column < N_BEST)
+    slot = places
+    distance = best
+    listed = slot < length
+    winner = tl.load(here + slot, mask=found & listed, other=0)
+    target = row[:, None] * N_BEST
+    if HAS_OLD:
+        kept = tl.load(
+            old + target + (slot - length), mask=found & (slot >= length) & (slot < length + N_BEST), other=0
+        )
+        winner = tl.where(listed, winner, kept)
+    tl.store(winners + target + column, winner, mask=found)
+    if POSTERIOR:
+        weight = tl.load(weights + row, mask=inside, other=0.0)
+        nearest = tl.min(tl.where(found, distance, float("inf")), axis=1)
+        nearest = tl.where(inside, nearest, 0.0)
+        distance = tl.where(found, distance, nearest[:, None])
+        share = tl.exp((nearest[:, None] - distance) * precision)
+        share = tl.where(found & ((precision >= 0) | (column == 0)), share, 0.0)
+        total = tl.where(inside, tl.sum(share, axis=1), 1.0)
+        part = tl.where(share > NEGLIGIBLE, share * (weight / total)[:, None], 0.0)
+        tl.store(shares + target + column, part, mask=found)
+        wide_weight = weight.to(tl.float64)
+        bound = wide_weight * (tl.log(total) - nearest * precision).to(tl.float64)
+        tl.store(facts + tile * 3, tl.sum(bound, axis=0))
+        scatter = tl.sum(part.to(tl.float64) * distance.to(tl.float64), axis=1)
+        tl.store(facts + tile * 3 + 1, tl.sum(scatter, axis=0))
+        tl.store(facts + tile * 3 + 2, tl.sum(wide_weight * nearest.to(tl.float64), axis=0))
+    else:
+        tl.store(near + target + column, distance, mask=found)
+
+
+@triton.jit
+def find_unlisted(
+    old,
+    n_points,
+    ordered,
+    length,
+    unlisted,
+    N_BEST: tl.constexpr,
+    COLUMNS: tl.constexpr,
+    STEPS: tl.constexpr,
+    POINTS: tl.constexpr,
+):
+    """Which winners of before are not on the list of their point's cell, the nearest winner.
+
+    Parameters
+    ----------
+    old : (N, N_BEST) int32, IN, -1 for none
+    ordered : (n_cells, length) int32, IN, the lists in ascending order
+    unlisted : (N, N_BEST) int8, OUT
+    STEPS : constexpr, 2^STEPS is more than `length`
+    """
+    row = tl.program_id(0).to(tl.int64) * POINTS + tl.arange(0, POINTS)
+    column = tl.arange(0, COLUMNS)[None, :]
+    inside = (row < n_points)[:, None] & (column < N_BEST)
+    cell = tl.load(old + row * N_BEST, mask=row < n_points, other=0).to(tl.int64)
+    winner = tl.load(old + row[:, None] * N_BEST + column, mask=inside, other=-1)
+    known = inside & (winner >= 0)
+    here = ordered + (cell * length)[:, None]
+    low = tl.zeros((POINTS, COLUMNS), tl.int32)
+    high = tl.full((POINTS, COLUMNS), 0, tl.int32) + length
+    for _ in range(STEPS):  # bisection: the first place whose centre is not smaller
+        middle = (low + high) // 2
+        smaller = tl.load(here + middle, mask=known & (low < high), other=0) < winner
+        low, high = tl.where(smaller & (low < high), middle + 1, low), tl.where(smaller, high, middle)
+    there = tl.load(here + low, mask=known & (low < length), other=-1) == winner
+    tl.store(unlisted + row[:, None] * N_BEST + column, (known & ~there).to(tl.int8), mask=inside)

@@ -1,0 +1,207 @@
+"""Nearest centres of points on the device: among the list of each point's cell, or among all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+import triton
+
+from .cells import Groups, Pieces, cut
+from .kernels.search import find_unlisted, search_tiles
+from .kernels.sums import pair_distances
+from .points import DevicePoints
+from .tiling import Tiling, tiling
+
+#: Pairs, and features of them, that one program compares.
+PAIRS, PAIR_FEATURES = 32, 128
+
+#: Points whose old winners one program looks up.
+LOOKED_UP = 128
+
+
+@dataclass(frozen=True)
+class Lists:
+    """Centres to be compared with the points of each cell.
+
+    Attributes
+    ----------
+    ids : (...,) int32 tensor
+    first : (n_cells,) int64 tensor
+    length : (n_cells,) int32 tensor
+        The list of cell i is ids[first[i]:first[i] + length[i]].
+    longest : int
+    """
+
+    ids: torch.Tensor
+    first: torch.Tensor
+    length: torch.Tensor
+    longest: int
+
+
+def lists_of(table: torch.Tensor) -> Lists:
+    """Lists of one length, the rows of a table (n_cells, L) int32."""
+    n_cells, length = table.shape
+    first = torch.arange(n_cells, device=table.device) * length
+    lengths = torch.full((n_cells,), length, dtype=torch.int32, device=table.device)
+    return Lists(table.contiguous().view(-1), first, lengths, length)
+
+
+def lists_between(start: torch.Tensor) -> Lists:
+    """Cell i has the centres start[i]..start[i + 1] - 1."""
+    sizes = start.diff()
+    ids = torch.arange(int(start[-1]), dtype=torch.int32, device=start.device)
+    longest = int(sizes.max()) if len(sizes) else 0
+    return Lists(ids, start[:-1].contiguous(), sizes.to(torch.int32), longest)
+
+
+def nearest_listed(
+    points: DevicePoints,
+    groups: Groups,
+    origins: torch.Tensor,
+    lists: Lists,
+    centres: torch.Tensor,
+    n_best: int = 1,
+    mode: str | None = None,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The nearest centres of every point that is in a group, among the list of the group.
+
+    Parameters
+    ----------
+    points : DevicePoints
+    groups : Groups
+    origins : (n_groups, D) float32 tensor
+        What coordinates are taken about.
+    lists : Lists
+        Each of at least `n_best` centres, for groups that have members.
+    centres : (C, D) float32 tensor
+    n_best : int
+    mode : str, optional
+        What products are computed in; that of the points by default.
+
+    Returns
+    -------
+    ids : (N', n_best) int32 tensor, nearest first; -1 for points of no group
+    distances : (N', n_best) float32 tensor, squared
+    """
+    shape = (len(points), n_best)
+    ids = torch.full(shape, -1, dtype=torch.int32, device=points.device)
+    near = torch.zeros(shape, dtype=torch.float32, device=points.device)
+    mode = mode or points.precision
+    tiles = tiling(points.n_features, len(groups.order) / max(1, len(lists.first)), lists.longest, mode)
+    pieces = cut(groups.start, tiles.points)
+    launch_search(points, groups.order, pieces, origins, lists, centres, tiles, mode, ids, near=near)
+    return ids, near
+
+
+def launch_search(
+    points: DevicePoints,
+    order: torch.Tensor,
+    pieces: Pieces,
+    origins: torch.Tensor,
+    lists: Lists,
+    centres: torch.Tensor,
+    tiles: Tiling,
+    mode: str,
+    winners: torch.Tensor,
+    *,
+    near: torch.Tensor | None = None,
+    old: torch.Tensor | None = None,
+    extra: torch.Tensor | None = None,
+    precision: float = -1.0,
+    shares: torch.Tensor | None = None,
+    facts: torch.Tensor | None = None,
+) -> None:
+    """Run `search_tiles`; what is None is neither read nor written."""
+    if len(pieces) == 0:
+        return
+    n_best = winners.shape[1]
+    search_tiles[(len(pieces),)](
+        points.stored,
+        points.stored.stride(0),
+        points.n_features,
+        points.scale,
+        order,
+        pieces.group,
+        pieces.first,
+        pieces.last,
+        origins,
+        lists.ids,
+        lists.first,
+        lists.length,
+        centres,
+        winners if old is None else old,
+        winners if extra is None else extra,
+        points.weights,
+        precision,
+        winners,
+        winners if near is None else near,
+        winners if shares is None else shares,
+        winners if facts is None else facts,
+        N_BEST=n_best,
+        COLUMNS=triton.next_power_of_2(n_best),
+        POINTS=tiles.points,
+        CENTRES=tiles.centres,
+        FEATURES=tiles.features,
+        MODE=mode,
+        HAS_OLD=old is not None,
+        POSTERIOR=shares is not None,
+        num_warps=tiles.n_warps,
+        num_stages=tiles.n_stages,
+    )
+
+
+def unlisted_distances(
+    points: DevicePoints, table: torch.Tensor, centres: torch.Tensor, old: torch.Tensor
+) -> tuple[torch.Tensor, int]:
+    """Squared distances to winners of before that are not on the list of a point's cell, its nearest winner.
+
+    Parameters
+    ----------
+    points : DevicePoints
+    table : (C, L) int32 tensor
+        The lists, each in ascending order.
+    centres : (C, D) float32 tensor
+    old : (N', C') int32 tensor, -1 for none
+
+    Returns
+    -------
+    extra : (N', C') float32 tensor, infinite for those that are on the list or that do not exist
+    n_unlisted : int
+    """
+    n_points, n_best = old.shape
+    unlisted = torch.empty(old.shape, dtype=torch.int8, device=old.device)
+    find_unlisted[(triton.cdiv(n_points, LOOKED_UP),)](
+        old, n_points, table, table.shape[1], unlisted, N_BEST=n_best, COLUMNS=triton.next_power_of_2(n_best),
+        STEPS=table.shape[1].bit_length(), POINTS=LOOKED_UP,
+    )  # fmt: skip
+    extra = torch.full(old.shape, torch.inf, dtype=torch.float32, device=old.device)
+    entries = torch.nonzero(unlisted.view(-1)).view(-1)
+    if len(entries):
+        rows = torch.div(entries, n_best, rounding_mode="floor")
+        extra.view(-1)[entries] = distances_of(points, rows, old.view(-1)[entries], centres)
+    return extra, len(entries)
+
+
+def distances_of(
+    points: DevicePoints, rows: torch.Tensor, ids: torch.Tensor, centres: torch.Tensor
+) -> torch.Tensor:
+    """||y[rows[i]] - centres[ids[i]]||^2 for rows (n,) int64 and ids (n,) int32, (n,) float32."""
+    out = torch.empty(len(rows), dtype=torch.float32, device=points.device)
+    if len(rows):
+        pair_distances[(triton.cdiv(len(rows), PAIRS),)](
+            points.stored, points.stored.stride(0), points.n_features, points.scale, rows, ids, len(rows), centres,
+            out, PAIRS=PAIRS, FEATURES=min(PAIR_FEATURES, triton.next_power_of_2(points.n_features)),
+        )  # fmt: skip
+    return out
+
+
+def nearest_of_all(
+    points: DevicePoints, centres: torch.Tensor, n_best: int = 1, mode: str = "fp32"
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The nearest of all centres (C, D) float32, as `nearest_listed` gives them."""
+    everything = torch.tensor([0, len(points)], device=points.device)
+    groups = Groups(torch.arange(len(points), device=points.device), everything)
+    lists = lists_between(torch.tensor([0, len(centres)], device=points.device))
+    origin = centres.double().mean(0, keepdim=True).float()
+    return nearest_listed(points, groups, origin, lists, centres, n_best, mode)

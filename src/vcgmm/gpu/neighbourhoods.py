@@ -1,0 +1,234 @@
+"""Which clusters are near which, on the device: the twin of `algorithm.cells.Neighbourhoods`, list by list."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+from ..algorithm.cells import FOLLOWERS, GROUP_SIZE, LINKED_AT_FIRST, LINKED_EVERY, POOL_SIZE
+from ..algorithm.random import generator
+from ..kernels.neighbors import BAND
+from .ranking import distinct_in_order, ranked
+
+#: Up to so many clusters are all compared with one another: on a GPU that is no more work than to divide them.
+ALL_COMPARED = 4096
+
+#: Members of a node looked at to find one far from a first.
+PROBES = 8
+
+#: Values of pools, and of distances between groups, that are in memory at a time.
+POOL_VALUES = 1 << 28
+
+
+class DeviceNeighbourhoods:
+    """G_c and the shared candidates, kept up to date as the means move.
+
+    Parameters
+    ----------
+    n_clusters, n_neighbors, n_candidates, n_explore : int
+    seed : int
+    device : torch.device
+
+    Attributes
+    ----------
+    neighbors : (C, G) int32 tensor, itself first
+    nearest : (C, L) int32 tensor, itself first, then in order
+    candidates : (C, min(C, L + n_explore)) int32 tensor, no cluster twice
+    ordered : likewise, each list in ascending order
+    """
+
+    def __init__(
+        self,
+        n_clusters: int,
+        n_neighbors: int,
+        n_candidates: int,
+        n_explore: int,
+        seed: int,
+        device: torch.device,
+    ) -> None:
+        self.n_explore = n_explore
+        self.n_neighbors = n_neighbors
+        self.width = min(n_clusters, n_candidates + n_explore)
+        self.seed = seed
+        self.n_updates = 0
+        self.nearest = torch.full((n_clusters, n_candidates), -1, dtype=torch.int32, device=device)
+        self.neighbors = self.nearest[:, :n_neighbors]
+        self.candidates = self.ordered = self.nearest
+
+    def update(self, means: torch.Tensor) -> int:
+        """Find neighbours and candidates for these means (C, D) float32; returns the number of distances computed.
+
+        Linked anew as often as on the CPU: at first, then every few updates.
+        """
+        rng = generator(self.seed, self.n_updates)
+        draws = torch.Generator(means.device)
+        draws.manual_seed(int(rng.integers(1 << 62)))
+        linked = self.n_updates < LINKED_AT_FIRST or self.n_updates % LINKED_EVERY == 0
+        n_evaluations = self._link(means, draws) if linked else 0
+        if linked or self.n_explore:
+            self._join(draws)
+        self.n_updates += 1
+        return n_evaluations
+
+    def _link(self, means: torch.Tensor, draws: torch.Generator) -> int:
+        """Fill `nearest` with the nearest of each cluster's pool."""
+        n_clusters, length = self.nearest.shape
+        pool_size = min(n_clusters, max(POOL_SIZE, 2 * length))
+        if n_clusters <= max(pool_size, ALL_COMPARED):
+            groups = torch.arange(n_clusters, device=means.device).view(1, -1)
+            self._rank_in_pools(means, groups, groups)
+            return n_clusters * n_clusters
+        depth = math.ceil(math.log2(n_clusters / GROUP_SIZE))
+        order = random_cuts(means, depth, draws)
+        groups = leaves(order, depth)
+        near = near_groups(means, groups, pool_size)
+        step = max(1, POOL_VALUES // (pool_size * means.shape[1]))
+        nearest = torch.empty_like(self.nearest)
+        for first in range(0, len(groups), step):
+            members = groups[first : first + step]
+            known = self.nearest[members].transpose(1, 2).reshape(len(members), -1).long()
+            others = groups[near[first : first + step]].reshape(len(members), -1)
+            pools = distinct_in_order(torch.cat([members, known, others], dim=1), pool_size)
+            self._rank_in_pools(means, members, pools, nearest)
+        self.nearest = nearest
+        self.neighbors = nearest[:, : self.n_neighbors]
+        return len(groups) * (len(groups) + groups.shape[1] * pool_size)
+
+    def _rank_in_pools(
+        self, means: torch.Tensor, members: torch.Tensor, pools: torch.Tensor, out: torch.Tensor | None = None
+    ) -> None:
+        """The nearest of the pool (g, p) for all members (g, s) of some groups, itself first; -1 is nobody."""
+        length = self.nearest.shape[1]
+        out = self.nearest if out is None else out
+        # A pool of all clusters is compared with some of them at a time.
+        step = max(1, POOL_VALUES // pools.shape[1])
+        for first in range(0, members.shape[1], step):
+            some = members[:, first : first + step]
+            origin = means[some[:, :1]]
+            rows, centres = means[some.clamp(min=0)] - origin, means[pools.clamp(min=0)] - origin
+            squares = torch.linalg.vecdot(centres, centres).unsqueeze(1)
+            # Less the square of the row itself: that changes no ranking.
+            distances = torch.baddbmm(squares, rows, centres.transpose(1, 2), alpha=-2)
+            distances.masked_fill_((pools < 0).unsqueeze(1), torch.inf)
+            # It comes first, even among others in the same place.
+            distances.masked_fill_(pools.unsqueeze(1) == some.unsqueeze(2), -torch.inf)
+            places = ranked(distances, length)
+            found = torch.gather(pools.unsqueeze(1).expand(-1, some.shape[1], -1), 2, places).to(torch.int32)
+            inside = some >= 0
+            out[some[inside]] = found[inside]
+        if out is self.nearest:
+            self.neighbors = out[:, : self.n_neighbors]
+
+    def _join(self, draws: torch.Generator) -> None:
+        """Candidates: the search space of the paper, the nearest, followers, then random ones."""
+        n_clusters, length = self.nearest.shape
+        room = int(FOLLOWERS * length)
+        nearest = self.nearest.long()
+        neighbors = nearest[:, : self.n_neighbors]
+        union = neighbors[neighbors].reshape(n_clusters, -1)
+        itself = torch.arange(n_clusters, device=nearest.device).unsqueeze(1)
+        every = [
+            itself,
+            union,
+            nearest[:, : length - room],
+            followers_of(self.nearest, room),
+            nearest[:, length - room :],
+        ]
+        candidates = distinct_in_order(torch.cat(every, dim=1), length)
+        if self.width > length:
+            candidates = with_random(candidates, self.width, n_clusters, draws)
+        self.candidates = candidates.to(torch.int32)
+        self.ordered = torch.sort(self.candidates, dim=1).values
+
+
+def random_cuts(means: torch.Tensor, depth: int, draws: torch.Generator) -> torch.Tensor:
+    """Clusters in an order in which each of 2^depth runs of equal length holds neighbours, (C,) int64.
+
+    Every node of a tree halves its clusters at the median of their projections onto the line between two of them
+    that lie far apart, all nodes of a level at once.
+    """
+    n_clusters = len(means)
+    device = means.device
+    order = torch.arange(n_clusters, device=device)
+    place = torch.arange(n_clusters, device=device)
+    for level in range(depth):
+        n_nodes = 1 << level
+        low = n_clusters * torch.arange(n_nodes + 1, device=device) // n_nodes
+        size = low.diff()
+        node = torch.searchsorted(low, place, right=True) - 1
+        pick = (torch.rand(n_nodes, generator=draws, device=device) * size).long().clamp(max=n_clusters)
+        pick = torch.minimum(pick, size - 1)
+        probes = pick.unsqueeze(1) + 1 + torch.arange(PROBES, device=device) * size.unsqueeze(1) // PROBES
+        others = order[low[:-1].unsqueeze(1) + probes % size.unsqueeze(1)]
+        a = means[order[low[:-1] + pick]]
+        farthest = ((means[others] - a.unsqueeze(1)) ** 2).sum(2).argmax(1, keepdim=True)
+        direction = means[others.gather(1, farthest).squeeze(1)] - a
+        keys = (means[order] * direction[node]).sum(1)
+        by_key = torch.argsort(keys, stable=True)
+        order = order[by_key[torch.argsort(node[by_key], stable=True)]]
+    return order
+
+
+def leaves(order: torch.Tensor, depth: int) -> torch.Tensor:
+    """The runs of `random_cuts` as a table (2^depth, longest run), -1 where a run is shorter."""
+    n_clusters, n_groups = len(order), 1 << depth
+    start = n_clusters * torch.arange(n_groups + 1, device=order.device) // n_groups
+    longest = -(-n_clusters // n_groups)
+    places = start[:-1].unsqueeze(1) + torch.arange(longest, device=order.device)
+    inside = places < start[1:].unsqueeze(1)
+    return torch.where(inside, order[places.clamp(max=n_clusters - 1)], -1)
+
+
+def near_groups(means: torch.Tensor, groups: torch.Tensor, pool_size: int) -> torch.Tensor:
+    """For every group itself and those whose centroids are nearest, enough to fill a pool, (n_groups, k) int64."""
+    n_groups = len(groups)
+    wanted = min(n_groups, math.ceil(pool_size / max(1, len(means) // n_groups)) + 1)
+    inside = (groups >= 0).unsqueeze(2)
+    centroids = torch.empty((n_groups, means.shape[1]), device=means.device)
+    step = max(1, POOL_VALUES // (groups.shape[1] * means.shape[1]))
+    for first in range(0, n_groups, step):
+        part = slice(first, first + step)
+        rows = means[groups[part].clamp(min=0)] * inside[part]
+        centroids[part] = rows.sum(1) / inside[part].sum(1)
+    squares = (centroids * centroids).sum(1)
+    near = torch.empty((n_groups, wanted), dtype=torch.int64, device=means.device)
+    step = max(1, POOL_VALUES // n_groups)
+    for first in range(0, n_groups, step):
+        part = slice(first, first + step)
+        distances = squares[part].unsqueeze(1) + squares - 2 * (centroids[part] @ centroids.T)
+        near[part] = ranked(distances.clamp_(min=0), wanted)
+    return near
+
+
+def followers_of(nearest: torch.Tensor, room: int) -> torch.Tensor:
+    """For every cluster those that have it high on their own lists (C, L) int32, the highest first; -1: none."""
+    n_clusters, length = nearest.shape
+    followers = torch.full((n_clusters, room), -1, dtype=torch.int64, device=nearest.device)
+    if room == 0 or length < 2:
+        return followers
+    wide = -(-(length - 1) // BAND) * BAND
+    listed = torch.full((n_clusters, wide), n_clusters, dtype=torch.int32, device=nearest.device)
+    listed[:, : length - 1] = nearest[:, 1:]
+    # Band by band, and within a band follower by follower: in this order they come to their places.
+    listed = listed.view(n_clusters, -1, BAND).transpose(0, 1).reshape(-1)
+    ordered, order = torch.sort(listed, stable=True)
+    start = torch.searchsorted(ordered, torch.arange(n_clusters + 1, dtype=torch.int32, device=nearest.device))
+    end = int(start[-1])
+    ordered, order = ordered[:end].long(), order[:end]
+    place = torch.arange(end, device=nearest.device) - start[ordered]
+    fits = place < room
+    follower = torch.div(order, BAND, rounding_mode="floor") % n_clusters
+    followers[ordered[fits], place[fits]] = follower[fits]
+    return followers
+
+
+def with_random(candidates: torch.Tensor, width: int, n_clusters: int, draws: torch.Generator) -> torch.Tensor:
+    """Candidates (C, L) filled up to `width` with random clusters that are not among them."""
+    n_rows, length = candidates.shape
+    missing = width - length
+    drawn = torch.randint(n_clusters, (n_rows, missing), generator=draws, device=candidates.device)
+    # Where a drawn one is known already, one of the clusters after it is not: as many as could be known are tried.
+    tries = (drawn.unsqueeze(2) + torch.arange(width, device=candidates.device)) % n_clusters
+    tries = tries.transpose(1, 2).reshape(n_rows, -1)
+    return distinct_in_order(torch.cat([candidates, tries], dim=1), width)

@@ -1,0 +1,97 @@
+"""Points on the device, in coordinates that are a scale away from how they are stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from ..algorithm.frame import Frame
+
+#: Types in which rows may lie on the device as they are.
+STORED = (torch.float32, torch.bfloat16, torch.float16, torch.uint8, torch.int8)
+
+#: Values that are converted to float32 at a time.
+BLOCK_VALUES = 1 << 27
+
+
+def current(device: torch.device) -> AbstractContextManager[Any]:
+    """Within it kernels run on this device, whichever is the current one outside."""
+    return torch.cuda.device(device) if device.type == "cuda" else nullcontext()
+
+
+@dataclass
+class DevicePoints:
+    """Weighted points; coordinates are scale times what is stored.
+
+    Attributes
+    ----------
+    stored : (N', D) tensor of one of `STORED`
+        Rows one after the other or at a stride; never changed.
+    scale : float
+        A power of two.
+    weights : (N',) float32 tensor
+    frame : Frame
+        Of the coordinates.
+    precision : str
+        "tf32", "fp32" or "bf16": what products of coordinates are computed in.
+    """
+
+    stored: torch.Tensor
+    scale: float
+    weights: torch.Tensor
+    frame: Frame
+    precision: str
+
+    def __len__(self) -> int:
+        """Number of points N'."""
+        return int(self.stored.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        """D."""
+        return int(self.stored.shape[1])
+
+    @property
+    def device(self) -> torch.device:
+        """Where they lie."""
+        return self.stored.device
+
+    def put_back(self) -> None:
+        """They are never put in another order."""
+
+    def at(self, rows: torch.Tensor | slice) -> torch.Tensor:
+        """Coordinates of these points (n, D) float32, on the device."""
+        return self.stored[rows].to(torch.float32) * self.scale
+
+    def take(self, rows: np.ndarray) -> np.ndarray:
+        """Coordinates of these points (n, D) float32, on the host."""
+        return self.at(torch.from_numpy(rows).to(self.device)).cpu().numpy()
+
+    def blocks(self) -> Iterator[slice]:
+        """All points, a bounded number at a time."""
+        step = max(1, BLOCK_VALUES // self.n_features)
+        for first in range(0, len(self), step):
+            yield slice(first, min(first + step, len(self)))
+
+    def mean(self) -> torch.Tensor:
+        """Weighted mean of the coordinates, (D,) float32."""
+        total = torch.zeros(self.n_features, dtype=torch.float64, device=self.device)
+        for part in self.blocks():
+            total += (self.weights[part] @ self.at(part)).double()
+        return (total / self.weights.double().sum()).float()
+
+    def project(self, directions: np.ndarray) -> DevicePoints:
+        """The points projected onto directions (D, d), about their mean."""
+        onto = torch.from_numpy(np.ascontiguousarray(directions, dtype=np.float32)).to(self.device)
+        centre = self.mean()
+        out = torch.empty((len(self), onto.shape[1]), dtype=torch.float32, device=self.device)
+        for part in self.blocks():
+            torch.matmul(self.at(part) - centre, onto, out=out[part])
+        frame = Frame(np.zeros(onto.shape[1]), 1.0, np.dtype(np.float32))
+        precision = "tf32" if self.precision == "bf16" else self.precision
+        return DevicePoints(out, 1.0, self.weights, frame, precision)

@@ -1,0 +1,56 @@
+"""Rankings of rows of numbers, the same from run to run: ties are settled by place."""
+
+from __future__ import annotations
+
+import torch
+
+#: Rows up to so long are sorted as a whole, which is faster than selecting from them.
+SORTED = 4096
+
+
+def ranked(values: torch.Tensor, count: int) -> torch.Tensor:
+    """Places of the `count` smallest of the last dimension, ascending; among equals the first places.
+
+    Parameters
+    ----------
+    values : (..., n) float32 tensor
+
+    Returns
+    -------
+    (..., count) int64 tensor
+    """
+    if values.shape[-1] <= SORTED:
+        return torch.sort(values, dim=-1, stable=True).indices[..., :count]
+    bits = values.contiguous().view(torch.int32)
+    bits = bits ^ ((bits >> 31) & 0x7FFFFFFF)  # orders as the floats do, negative ones too
+    places = torch.arange(values.shape[-1], device=values.device)
+    keys = (bits.to(torch.int64) << 32) | places
+    return torch.topk(keys, count, dim=-1, largest=False, sorted=True).values & 0xFFFFFFFF
+
+
+def distinct_in_order(ids: torch.Tensor, count: int) -> torch.Tensor:
+    """The first `count` different ids of every row, in the order in which they come.
+
+    Parameters
+    ----------
+    ids : (n, m) int64 tensor
+        -1: none.
+    count : int
+
+    Returns
+    -------
+    (n, count) int64 tensor, -1 where a row has fewer
+    """
+    n_places = ids.shape[1]
+    bits = n_places.bit_length()
+    few = int(ids.max()) < 1 << (31 - bits)
+    keys = (ids << bits) | torch.arange(n_places, device=ids.device)
+    keys = torch.sort(keys.to(torch.int32) if few else keys, dim=1).values
+    ordered = keys >> bits
+    is_first = ordered >= 0
+    is_first[:, 1:] &= ordered[:, 1:] != ordered[:, :-1]
+    first = torch.zeros_like(is_first).scatter_(1, (keys & ((1 << bits) - 1)).long(), is_first)
+    target = torch.cumsum(first, 1, dtype=torch.int32) - 1
+    target = torch.where(first & (target < count), target, count).long()  # all others into a column beyond
+    found = ids.new_full((len(ids), count + 1), -1).scatter_(1, target, ids)
+    return found[:, :count]

@@ -1,0 +1,176 @@
+"""Seeding on the device: AFK-MC^2, D^2 sampling (k-means++) and random points."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+
+from ..algorithm.seeding import Start
+from ..kernels.seeding import run_chains
+from .arrays import DeviceArray
+from .exact import Urn
+from .hashing import row_hashes
+from .nearest import distances_of, nearest_of_all
+from .points import DevicePoints
+
+#: Markov chains run together: their distances to all earlier centres are one matrix product.
+CHAINS = 256
+
+#: Distances below this share of the squared norms are rounding, in float32: they are taken anew, directly.
+CANCELLED = 1e-4
+
+#: Values of one such product.
+PRODUCT_VALUES = 1 << 28
+
+
+def assign(points: DevicePoints, means: torch.Tensor) -> Start:
+    """Start from given means (C, D): every point goes to its nearest, found by comparing with all."""
+    centres = means.float()
+    ids, near = nearest_of_all(points, centres, mode=points.precision)
+    error = float(torch.dot(points.weights.double(), near[:, 0].double()))
+    labels = ids[:, 0].contiguous()
+    return Start(DeviceArray(means.double()), labels, error, len(points) * len(means))  # type: ignore[arg-type]
+
+
+def seeded(
+    points: DevicePoints,
+    init: str,
+    n_clusters: int,
+    chain_length: int,
+    rng: np.random.Generator,
+    advance: Callable[[int], None],
+) -> Start:
+    """Start from points of the data, chosen as `init` says."""
+    if init == "afkmc2":
+        rows, n_evaluations = afkmc2(points, n_clusters, chain_length, rng, advance)
+    elif init == "k-means++":
+        rows, n_evaluations = kmeans_plus_plus(points, n_clusters, rng, advance)
+    else:
+        rows, n_evaluations = random_points(points, n_clusters, rng), 0
+        advance(n_clusters)
+    start = assign(points, points.at(rows).double())
+    start.n_evaluations += n_evaluations
+    return start
+
+
+def distances_to_row(points: DevicePoints, row: torch.Tensor) -> torch.Tensor:
+    """Squared distances of all points to one of them, (N',) float32; exactly 0 for itself and its equals."""
+    every = torch.arange(len(points), device=points.device)
+    same = torch.zeros(len(points), dtype=torch.int32, device=points.device)
+    return distances_of(points, every, same, points.at(row.view(1)))
+
+
+def nearest_squares(rows: torch.Tensor, centres: torch.Tensor) -> torch.Tensor:
+    """Squared distances of rows (n, D) to the nearest of centres (k, D), (n,) float32, by products.
+
+    What the products leave too few digits of is taken anew by differences: exactly 0 for a centre itself.
+    """
+    origin = centres.mean(0)
+    rows, centres = rows - origin, centres - origin
+    best = torch.full((len(rows),), torch.inf, device=rows.device)
+    nearest = torch.zeros(len(rows), dtype=torch.int64, device=rows.device)
+    step = max(1, PRODUCT_VALUES // len(rows))
+    for first in range(0, len(centres), step):
+        part = centres[first : first + step]
+        near, place = ((part * part).sum(1) - 2 * (rows @ part.T)).min(1)
+        nearest = torch.where(near < best, place + first, nearest)
+        best = torch.minimum(best, near)
+    squares = (rows * rows).sum(1)
+    best += squares
+    suspects = torch.nonzero(best < CANCELLED * squares).view(-1)
+    best[suspects] = ((rows[suspects] - centres[nearest[suspects]]) ** 2).sum(1)
+    return best
+
+
+def afkmc2(
+    points: DevicePoints,
+    n_clusters: int,
+    chain_length: int,
+    rng: np.random.Generator,
+    advance: Callable[[int], None],
+) -> tuple[torch.Tensor, int]:
+    """AFK-MC^2 (Bachem et al. 2016), as in `algorithm.seeding.afkmc2`.
+
+    Returns
+    -------
+    rows : (C,) int64 tensor
+    n_evaluations : int
+    """
+    device = points.device
+    weights = points.weights.double()
+    rows = torch.empty(n_clusters, dtype=torch.int64, device=device)
+    rows[:1] = Urn(weights).draw(_uniforms(rng, (1,), device))
+    advance(1)
+    masses = weights * distances_to_row(points, rows[0]).double()
+    spread, total = masses.sum(), weights.sum()
+    proposal = 0.5 * masses / spread + 0.5 * weights / total if float(spread) > 0 else weights / total
+    shape = (n_clusters - 1, chain_length)
+    drawn = Urn(proposal).draw(_uniforms(rng, shape, device).view(-1)).view(shape)
+    uniforms = rng.random(shape)
+    potential = weights / proposal.clamp(min=torch.finfo(torch.float64).tiny)
+    n_evaluations = len(points)
+    for begin in range(0, n_clusters - 1, CHAINS):
+        batch = drawn[begin : begin + CHAINS]
+        here = points.at(batch.reshape(-1))
+        near = nearest_squares(here, points.at(rows[: begin + 1]))
+        places = np.empty(len(batch), np.int64)
+        run_chains(
+            here.cpu().numpy(), potential[batch].cpu().numpy(), near.double().view(batch.shape).cpu().numpy(),
+            uniforms[begin : begin + CHAINS], places,
+        )  # fmt: skip
+        n_evaluations += batch.numel() * (begin + 1) + chain_length * len(batch) * (len(batch) - 1) // 2
+        chosen = torch.from_numpy(places).to(device)
+        rows[begin + 1 : begin + 1 + len(batch)] = batch.reshape(-1)[chosen.clamp(min=0)]
+        known = np.concatenate([np.ones(begin + 1, bool), places >= 0])
+        for place in begin + 1 + np.flatnonzero(places < 0):  # a chain that met nothing but centres
+            found = torch.from_numpy(np.flatnonzero(known)).to(device)
+            rows[place] = _far_from_all(points, rows[found], rng)
+            known[place] = True
+            n_evaluations += len(points) * len(found)
+        advance(len(batch))
+    return rows, n_evaluations
+
+
+def kmeans_plus_plus(
+    points: DevicePoints, n_clusters: int, rng: np.random.Generator, advance: Callable[[int], None]
+) -> tuple[torch.Tensor, int]:
+    """Plain D^2 sampling: each centre is drawn by gamma d^2, d the distance to the nearest so far."""
+    rows = torch.empty(n_clusters, dtype=torch.int64, device=points.device)
+    near = torch.full((len(points),), torch.inf, device=points.device)
+    urn = Urn(points.weights)
+    for c in range(n_clusters):
+        rows[c : c + 1] = urn.draw(_uniforms(rng, (1,), points.device))
+        near = torch.minimum(near, distances_to_row(points, rows[c]))
+        urn = Urn(points.weights * near)
+        urn = Urn(points.weights) if urn.is_empty else urn
+        advance(1)
+    return rows, n_clusters * len(points)
+
+
+def random_points(points: DevicePoints, n_clusters: int, rng: np.random.Generator) -> torch.Tensor:
+    """Different points, drawn without replacement with probability proportional to their weights: (C,) int64."""
+    races = torch.from_numpy(rng.standard_exponential(len(points))).to(points.device) / points.weights.double()
+    order = torch.argsort(races, stable=True)
+    hashes, by_hash = torch.sort(row_hashes(points.stored)[order], stable=True)
+    is_first = torch.ones_like(hashes, dtype=torch.bool)
+    is_first[1:] = hashes[1:] != hashes[:-1]
+    firsts = torch.sort(by_hash[is_first]).values
+    repeated = torch.sort(by_hash[~is_first]).values
+    return order[torch.cat([firsts, repeated])[:n_clusters]]
+
+
+def _far_from_all(points: DevicePoints, rows: torch.Tensor, rng: np.random.Generator) -> torch.Tensor:
+    """A point drawn by gamma d^2, d the distance to the nearest of these rows."""
+    near = torch.full((len(points),), torch.inf, device=points.device)
+    centres = points.at(rows)
+    for part in points.blocks():
+        near[part] = nearest_squares(points.at(part), centres)
+    urn = Urn(points.weights * near)
+    urn = Urn(points.weights) if urn.is_empty else urn
+    return urn.draw(_uniforms(rng, (1,), points.device))[0]
+
+
+def _uniforms(rng: np.random.Generator, shape: tuple[int, ...], device: torch.device) -> torch.Tensor:
+    return torch.from_numpy(rng.random(shape)).to(device)

@@ -1,0 +1,150 @@
+"""Where EM begins on the device: the twin of `algorithm.subspace`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import torch
+
+from ..algorithm.em import Fit, variational_em
+from ..algorithm.models.shared import Shared, SharedModel
+from ..algorithm.seeding import Start
+from ..algorithm.subspace import ITERATIONS_EACH, MOST_ITERATIONS, SearchSettings, leading_directions
+from ..parallel import Workers
+from ..progress import Progress
+from .arrays import DeviceArray
+from .cells import sort_by_group
+from .nearest import distances_of
+from .neighbourhoods import DeviceNeighbourhoods
+from .points import DevicePoints
+from .search import DeviceSearch
+from .sums import Entries, weighted_sums
+from .two_level import two_level
+
+#: Points looked at for each cluster that lost all of its own.
+TRIED_PER_EMPTY = 4
+
+
+def start_in_subspace(
+    points: DevicePoints,
+    weights: np.ndarray,
+    n_clusters: int,
+    settings: SearchSettings,
+    rng: np.random.Generator,
+    workers: Workers,
+) -> Start:
+    """Two-level start and EM in a subspace where that pays, lifted to all dimensions; else the plain start.
+
+    Parameters
+    ----------
+    points : DevicePoints
+    weights : (N',) float64 array
+    n_clusters : int
+        At most the number of distinct points.
+    settings : SearchSettings
+    rng : numpy Generator
+    workers : Workers
+        For the directions, which are found on the host from a sample.
+    """
+    source: Any = Sampled(points, workers)
+    directions = leading_directions(source, weights, rng)
+    if directions is None:
+        return two_level(points, n_clusters, rng)
+    projected = points.project(directions)
+    start = two_level(projected, n_clusters, rng)
+    floor = float(np.finfo(np.float32).tiny)
+    near = DeviceNeighbourhoods(
+        n_clusters,
+        settings.n_neighbors,
+        max(settings.n_candidates, settings.truncation),
+        0,
+        int(rng.integers(1 << 62)),
+        points.device,
+    )
+    labels: Any = start.labels
+    search = DeviceSearch(projected, labels, near, settings.truncation, start.error, floor)
+    fit = variational_em(
+        SharedModel(search, search.total_weight, floor, settings.relaxation, log_scale=0.0),
+        Shared(start.means, math.nan),
+        Fit.at(start.means),
+        tol=settings.tol,
+        max_iter=min(ITERATIONS_EACH * settings.max_iter, MOST_ITERATIONS),
+        weight_unit=1.0,
+        callbacks=(),
+        progress=Progress(),
+        begun=0.0,
+    )
+    found = search.labels().contiguous()
+    n_evaluations = start.n_evaluations + fit.n_evaluations
+    del search, projected, near, start, fit
+    return lift(points, found, n_clusters, n_evaluations)
+
+
+class Sampled:
+    """As much of `LocalPoints` as the search for directions asks for.
+
+    Parameters
+    ----------
+    points : DevicePoints
+    workers : Workers
+    """
+
+    def __init__(self, points: DevicePoints, workers: Workers) -> None:
+        self.n_features = points.n_features
+        self.frame = points.frame
+        self.take = points.take
+        self.workers = workers
+        self._n_points = len(points)
+
+    def __len__(self) -> int:
+        """Number of points N'."""
+        return self._n_points
+
+
+def lift(points: DevicePoints, labels: torch.Tensor, n_clusters: int, n_evaluations: int) -> Start:
+    """A start in all dimensions from labels (N',) int32: the weighted mean of every cluster's points.
+
+    A cluster without points is put on one of those that lie farthest from their mean, none on two equal ones, and
+    none on the last of another cluster.
+    """
+    groups = sort_by_group(labels, n_clusters)
+    middle = points.mean().expand(n_clusters, -1).contiguous()
+    entries = Entries(groups.order, points.weights[groups.order], groups.start)
+    sums, masses = weighted_sums(points, entries, middle)
+    means = middle.double() + sums / torch.where(masses > 0, masses, 1.0).unsqueeze(1)
+    every = torch.arange(len(points), device=points.device)
+    distances = distances_of(points, every, labels, means.float())
+    empty = torch.nonzero(groups.sizes == 0).view(-1).cpu().numpy()
+    if len(empty):
+        _fill(points, labels, distances, means, empty, groups.sizes)
+    error = float(torch.dot(points.weights.double(), distances.double()))
+    return Start(DeviceArray(means), labels, error, n_evaluations + len(points))  # type: ignore[arg-type]
+
+
+def _fill(
+    points: DevicePoints,
+    labels: torch.Tensor,
+    distances: torch.Tensor,
+    means: torch.Tensor,
+    empty: np.ndarray,
+    group_sizes: torch.Tensor,
+) -> None:
+    """Put empty clusters on points that lie far out; labels, distances and means are changed in place."""
+    n_tried = min(len(points), TRIED_PER_EMPTY * len(empty))
+    order = torch.argsort(-points.weights * distances, stable=True)[:n_tried]
+    rows, values = order.cpu().numpy(), points.at(order)
+    owners, sizes = labels[order].cpu().numpy(), group_sizes.cpu().numpy()
+    patterns, taken = values.cpu().numpy(), set()
+    places = iter(range(n_tried))
+    for cluster in empty:
+        for i in places:
+            if sizes[owners[i]] > 1 and patterns[i].tobytes() not in taken:
+                break
+        else:
+            return  # no other point is left to stand on
+        taken.add(patterns[i].tobytes())
+        sizes[owners[i]] -= 1
+        means[cluster] = values[i].double()
+        labels[rows[i]], distances[rows[i]] = int(cluster), 0.0

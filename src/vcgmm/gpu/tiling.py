@@ -1,0 +1,47 @@
+"""Sizes of the tiles that kernels work on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import triton
+
+#: Cells of so many points, in so many dimensions, are worth tiles of twice the size.
+MANY_POINTS, WIDE = 96, 256
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """Shape of the tiles of a search.
+
+    Attributes
+    ----------
+    points, centres, features : int
+        Of one product; powers of two from 16 on.
+    n_warps, n_stages : int
+    """
+
+    points: int
+    centres: int
+    features: int
+    n_warps: int
+    n_stages: int
+
+
+def tiling(n_features: int, points_per_cell: float, n_centres: int, mode: str) -> Tiling:
+    """The tiles of a search, by shapes alone: results must not depend on what else the device does.
+
+    Parameters
+    ----------
+    n_features : int
+    points_per_cell : float
+    n_centres : int
+        On the longest list.
+    mode : str
+        What products are computed in.
+    """
+    points = 128 if points_per_cell >= MANY_POINTS and n_features >= WIDE else 64
+    centres = min(128, max(16, triton.next_power_of_2(n_centres)))
+    widest = 64 if mode == "bf16" else 32
+    features = min(widest, max(16, triton.next_power_of_2(n_features)))
+    return Tiling(points, centres, features, 4 if points == 64 else 8, 3)

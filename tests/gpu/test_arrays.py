@@ -1,0 +1,60 @@
+"""NumPy's functions on the device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="tests of the GPU need torch")
+
+from vcgmm.algorithm.mstep import Statistics, m_step, next_step  # noqa: E402
+from vcgmm.gpu.arrays import DeviceArray, on_host  # noqa: E402
+
+
+def on(device: Any, array: np.ndarray) -> Any:
+    return DeviceArray(torch.from_numpy(array).to(device))
+
+
+def test_an_m_step_on_the_device_is_that_on_the_host(device: Any) -> None:
+    rng = np.random.default_rng(0)
+    means, shifts, masses = rng.normal(size=(6, 3)), rng.normal(size=(6, 3)), rng.random(6)
+    masses[2] = shifts[2] = 0.0
+    facts = {"variance": 1.0, "scatter": 50.0, "log_sum": -3.0, "total_weight": 9.0, "n_evaluations": 1}
+    host = Statistics(means=means, shifts=shifts, masses=masses, **facts)
+    there: Any = Statistics(means=on(device, means), shifts=on(device, shifts), masses=on(device, masses), **facts)
+
+    def never(_statistics: Statistics, _means: np.ndarray) -> float:
+        raise AssertionError
+
+    new, variance = m_step(host, 1e-9, never, 1.3)
+    new_there, variance_there = m_step(there, 1e-9, never, 1.3)
+    np.testing.assert_allclose(on_host(new_there), new, rtol=1e-12)
+    assert variance_there == pytest.approx(variance, rel=1e-12)
+    step = next_step(1.3, shifts, means, masses, 1.8)
+    assert next_step(1.3, on(device, shifts), on(device, means), on(device, masses), 1.8) == pytest.approx(
+        step, rel=1e-12
+    )
+    assert int(np.count_nonzero(on(device, masses))) == 5
+
+
+def test_numbers_and_arrays_of_the_host_mix_with_it(device: Any) -> None:
+    array = on(device, np.array([[1.0, 2.0], [3.0, 4.0]]))
+    assert on_host(np.array([1.0, 0.0]) + array / 2 - 1).tolist() == [[0.5, 0.0], [1.5, 1.0]]
+    assert on_host(np.maximum(array, 2.5)).tolist() == [[2.5, 2.5], [3.0, 4.0]]
+    assert on_host(array[:, None][0]).tolist() == [[1.0, 2.0]]
+    assert (len(array), array.shape) == (2, (2, 2))
+    assert np.asarray(array, np.float32).dtype == np.float32
+
+
+def test_what_is_not_offered_is_refused_and_not_brought_to_the_host(device: Any) -> None:
+    array = on(device, np.ones(3))
+    with pytest.raises(TypeError):
+        np.sin(array)
+    with pytest.raises(TypeError):
+        np.median(array)
+    with pytest.raises(TypeError):
+        np.add.reduce(array)
+    with pytest.raises(ValueError, match="without a copy"):
+        np.asarray(array, copy=False)

@@ -1,0 +1,209 @@
+"""The kernels of the E-step against plain formulas in float64."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="tests of the GPU need torch")
+pytest.importorskip("triton", reason="tests of the GPU need Triton")
+
+from vcgmm.algorithm.frame import Frame  # noqa: E402
+from vcgmm.gpu.cells import cut, sort_by_group  # noqa: E402
+from vcgmm.gpu.nearest import (  # noqa: E402
+    distances_of,
+    launch_search,
+    lists_between,
+    lists_of,
+    nearest_listed,
+    nearest_of_all,
+    unlisted_distances,
+)
+from vcgmm.gpu.points import DevicePoints  # noqa: E402
+from vcgmm.gpu.tiling import Tiling  # noqa: E402
+
+#: How far squared distances of unit-scale data may be from the truth, by what products are computed in.
+TOLERANCE = {"fp32": 1e-4, "tf32": 3e-2, "bf16": 0.5}
+
+
+def make_points(X: Any, mode: str = "fp32", weights: Any = None, scale: float = 1.0) -> DevicePoints:
+    frame = Frame(np.zeros(X.shape[1]), 1.0, np.dtype(np.float32))
+    weights = torch.ones(len(X), device=X.device) if weights is None else weights
+    return DevicePoints(X, scale, weights, frame, mode)
+
+
+def normal(device: Any, *shape: int, seed: int = 0) -> Any:
+    return torch.from_numpy(np.random.default_rng(seed).normal(size=shape).astype(np.float32)).to(device)
+
+
+def squares(X: Any, centres: Any) -> Any:
+    return ((X.double()[:, None] - centres.double()[None]) ** 2).sum(2)
+
+
+@pytest.mark.parametrize("mode", ["fp32", "tf32", "bf16"])
+@pytest.mark.parametrize(
+    ("n", "n_features", "n_clusters", "n_best"),
+    [(70, 3, 9, 1), (33, 19, 40, 3), (20, 70, 150, 5), (5, 1, 4, 4), (130, 16, 16, 2)],
+)
+def test_the_nearest_of_all_are_the_nearest(
+    device: Any, mode: str, n: int, n_features: int, n_clusters: int, n_best: int
+) -> None:
+    X, centres = normal(device, n, n_features), normal(device, n_clusters, n_features, seed=1)
+    ids, near = nearest_of_all(make_points(X), centres, n_best, mode)
+    exact = squares(X, centres)
+    chosen = exact.gather(1, ids.long())
+    tolerance = TOLERANCE[mode] * n_features**0.5
+    torch.testing.assert_close(near.double(), chosen, atol=tolerance, rtol=0)
+    torch.testing.assert_close(chosen, exact.sort(1).values[:, :n_best], atol=tolerance, rtol=0)
+    assert all(len(set(row)) == n_best for row in ids.tolist())
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16", "uint8", "int8"])
+def test_rows_are_used_as_they_are_stored(device: Any, dtype: str) -> None:
+    X = (normal(device, 40, 5) * 20 + 50).to(getattr(torch, dtype))
+    centres = X[:7].float() * 0.125
+    ids, near = nearest_of_all(make_points(X, scale=0.125), centres, 2)
+    exact = squares(X.double() * 0.125, centres)
+    torch.testing.assert_close(near.double(), exact.sort(1).values[:, :2], atol=1e-3, rtol=1e-5)
+    assert ids[:7, 0].tolist() == list(range(7))
+
+
+def test_rows_may_lie_at_a_stride(device: Any) -> None:
+    wide = normal(device, 30, 9)
+    centres = normal(device, 6, 4, seed=1)
+    ids, _ = nearest_of_all(make_points(wide[:, :4]), centres)
+    assert ids[:, 0].tolist() == squares(wide[:, :4], centres).argmin(1).tolist()
+
+
+@pytest.mark.parametrize("mode", ["tf32", "bf16"])
+def test_local_coordinates_rank_near_ties_far_from_the_origin(device: Any, mode: str) -> None:
+    X = normal(device, 50, 4) + 1000  # about 0 the products of these would have no digits left
+    centres = X[:10] + 0.25 * normal(device, 10, 4, seed=1)
+    ids, near = nearest_of_all(make_points(X), centres, 1, mode)
+    exact = squares(X, centres)
+    assert (exact.gather(1, ids.long())[:, 0] - exact.min(1).values).max() < TOLERANCE[mode]
+    torch.testing.assert_close(near[:, 0].double(), exact.min(1).values, atol=TOLERANCE[mode], rtol=0)
+
+
+def test_a_point_is_compared_with_the_list_of_its_group_only(device: Any) -> None:
+    X, centres = normal(device, 60, 3), normal(device, 12, 3, seed=1)
+    start = torch.tensor([0, 5, 5, 12], device=device)  # the second group has neither list nor members
+    labels = (torch.arange(60, device=device) % 2 * 2).to(torch.int32)
+    groups = sort_by_group(labels, 3)
+    origins = normal(device, 3, 3, seed=2)
+    ids, _ = nearest_listed(make_points(X), groups, origins, lists_between(start), centres)
+    exact = squares(X, centres)
+    expected = torch.where(labels == 0, exact[:, :5].argmin(1), 5 + exact[:, 5:].argmin(1))
+    assert ids[:, 0].tolist() == expected.tolist()
+
+
+def test_points_of_no_group_are_left_alone(device: Any) -> None:
+    X, centres = normal(device, 10, 2), normal(device, 3, 2, seed=1)
+    groups = sort_by_group(torch.zeros(4, dtype=torch.int32, device=device), 1)  # the first four
+    ids, _ = nearest_listed(
+        make_points(X),
+        groups,
+        centres[:1],
+        lists_of(torch.tensor([[0, 1, 2]], dtype=torch.int32, device=device)),
+        centres,
+    )
+    assert (ids[4:] == -1).all()
+    assert (ids[:4] >= 0).all()
+
+
+@pytest.mark.parametrize("mode", ["fp32", "tf32", "bf16"])
+def test_an_e_step_is_that_of_the_formulas(device: Any, mode: str) -> None:
+    n, n_clusters, n_best, precision = 90, 8, 3, 0.4
+    X, means = normal(device, n, 5), normal(device, n_clusters, 5, seed=1)
+    weights = torch.linspace(0.5, 2.0, n, device=device)
+    points = make_points(X, mode, weights)
+    labels = squares(X, means).argmin(1).to(torch.int32)
+    groups = sort_by_group(labels, n_clusters)
+    lists = lists_of(torch.arange(n_clusters, dtype=torch.int32, device=device).repeat(n_clusters, 1))
+    tiles = Tiling(16, 16, 16, 4, 1)
+    pieces = cut(groups.start, tiles.points)
+    winners = torch.empty((n, n_best), dtype=torch.int32, device=device)
+    shares = torch.empty((n, n_best), device=device)
+    facts = torch.empty((len(pieces), 3), dtype=torch.float64, device=device)
+    launch_search(
+        points, groups.order, pieces, means, lists, means, tiles, mode, winners, precision=precision,
+        shares=shares, facts=facts,
+    )  # fmt: skip
+    exact = squares(X, means)
+    near = exact.gather(1, winners.long())
+    torch.testing.assert_close(near, exact.sort(1).values[:, :n_best], atol=TOLERANCE[mode], rtol=0)
+    logs = -near * precision
+    posterior = torch.softmax(logs, 1) * weights.double()[:, None]
+    tolerance = TOLERANCE[mode]
+    torch.testing.assert_close(shares.double(), posterior, atol=tolerance, rtol=0)
+    bound, scatter, error = facts.sum(0).tolist()
+    assert bound == pytest.approx(float((weights * torch.logsumexp(logs, 1)).sum()), rel=tolerance)
+    assert scatter == pytest.approx(float((posterior * near).sum()), rel=tolerance)
+    assert error == pytest.approx(float((weights * near[:, 0]).sum()), rel=tolerance)
+
+
+def test_without_a_precision_the_nearest_takes_all(device: Any) -> None:
+    X, means = normal(device, 20, 2), normal(device, 4, 2, seed=1)
+    groups = sort_by_group(torch.zeros(20, dtype=torch.int32, device=device), 1)
+    tiles = Tiling(16, 16, 16, 4, 1)
+    pieces = cut(groups.start, 16)
+    winners = torch.empty((20, 3), dtype=torch.int32, device=device)
+    shares = torch.empty((20, 3), device=device)
+    facts = torch.empty((len(pieces), 3), dtype=torch.float64, device=device)
+    lists = lists_of(torch.arange(4, dtype=torch.int32, device=device)[None])
+    launch_search(
+        make_points(X),
+        groups.order,
+        pieces,
+        means,
+        lists,
+        means,
+        tiles,
+        "fp32",
+        winners,
+        shares=shares,
+        facts=facts,
+    )
+    assert shares.tolist() == [[1.0, 0.0, 0.0]] * 20
+    assert facts.sum(0)[2].item() == pytest.approx(squares(X, means).min(1).values.sum().item(), rel=1e-5)
+
+
+def test_winners_of_before_stay_though_they_are_on_no_list(device: Any) -> None:
+    X, means = normal(device, 40, 3), normal(device, 9, 3, seed=1)
+    exact = squares(X, means)
+    old = exact.argsort(1)[:, :2].to(torch.int32).contiguous()  # the best there are
+    table = torch.stack([(torch.arange(3, device=device) + c) % 9 for c in range(9)]).to(torch.int32)
+    extra, n_extra = unlisted_distances(make_points(X), table.sort(1).values, means, old)
+    listed = (table[old[:, 0].long()][:, :, None] == old[:, None, :]).any(1)
+    assert n_extra == int((~listed).sum()) > 0
+    assert torch.isinf(extra[listed]).all()
+    torch.testing.assert_close(extra[~listed].double(), exact.gather(1, old.long())[~listed], atol=1e-5, rtol=1e-5)
+
+    groups = sort_by_group(old[:, 0].contiguous(), 9)
+    tiles = Tiling(16, 16, 16, 4, 1)
+    winners = torch.empty_like(old)
+    near = torch.empty(old.shape, device=device)
+    launch_search(
+        make_points(X), groups.order, cut(groups.start, 16), means, lists_of(table), means, tiles, "fp32", winners,
+        near=near, old=old, extra=extra,
+    )  # fmt: skip
+    assert winners.tolist() == old.tolist()
+
+
+def test_a_point_without_winners_of_before_has_none_unlisted(device: Any) -> None:
+    old = torch.tensor([[0, -1], [1, -1]], dtype=torch.int32, device=device)
+    table = torch.tensor([[0, 1], [0, 1]], dtype=torch.int32, device=device)
+    extra, n_extra = unlisted_distances(make_points(normal(device, 2, 2)), table, normal(device, 2, 2), old)
+    assert n_extra == 0
+    assert torch.isinf(extra).all()
+
+
+def test_distances_of_pairs_are_differences(device: Any) -> None:
+    X, centres = normal(device, 30, 200) + 500, normal(device, 4, 200, seed=1) + 500
+    rows = torch.tensor([3, 3, 29, 0], device=device)
+    ids = torch.tensor([0, 1, 3, 2], dtype=torch.int32, device=device)
+    found = distances_of(make_points(X), rows, ids, centres)
+    torch.testing.assert_close(found.double(), squares(X, centres)[rows, ids.long()], rtol=1e-5, atol=0)
+    assert distances_of(make_points(X), rows[:0], ids[:0], centres).shape == (0,)

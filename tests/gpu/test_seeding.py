@@ -1,0 +1,172 @@
+"""Starts on the device: as good as the CPU's, on points of the data, the same from run to run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="tests of the GPU need torch")
+pytest.importorskip("triton", reason="tests of the GPU need Triton")
+
+from vcgmm.algorithm.frame import Frame  # noqa: E402
+from vcgmm.algorithm.random import generator  # noqa: E402
+from vcgmm.algorithm.subspace import SearchSettings  # noqa: E402
+from vcgmm.algorithm.two_level import two_level as two_level_on_cpu  # noqa: E402
+from vcgmm.gpu.arrays import on_host  # noqa: E402
+from vcgmm.gpu.cells import sort_by_group  # noqa: E402
+from vcgmm.gpu.greedy import seed_cells  # noqa: E402
+from vcgmm.gpu.hashing import count_distinct, row_hashes  # noqa: E402
+from vcgmm.gpu.points import DevicePoints  # noqa: E402
+from vcgmm.gpu.seeding import seeded  # noqa: E402
+from vcgmm.gpu.start import lift, start_in_subspace  # noqa: E402
+from vcgmm.gpu.two_level import two_level  # noqa: E402
+from vcgmm.parallel import Workers  # noqa: E402
+
+INLINE = Workers(1)
+
+
+def silent(_n: int) -> None: ...
+
+
+def mixture(n: int, n_features: int, n_clusters: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    centres = 4 * rng.normal(size=(n_clusters, n_features))
+    X = centres[rng.integers(n_clusters, size=n)] + rng.normal(size=(n, n_features))
+    return X.astype(np.float32), rng.uniform(0.5, 1.5, n)
+
+
+def on(device: Any, X: np.ndarray, weights: np.ndarray) -> DevicePoints:
+    frame = Frame(np.zeros(X.shape[1]), 1.0, np.dtype(np.float32))
+    masses = torch.from_numpy(weights.astype(np.float32)).to(device)
+    return DevicePoints(torch.from_numpy(X).to(device), 1.0, masses, frame, "tf32")
+
+
+def check(start: Any, X: np.ndarray, weights: np.ndarray, n_clusters: int) -> None:
+    means, labels = on_host(start.means), start.labels.cpu().numpy()
+    assert means.shape == (n_clusters, X.shape[1])
+    assert (labels.min(), labels.max() < n_clusters) == (labels.min(), True)
+    error = float(weights @ ((X - means[labels]) ** 2).sum(1))
+    assert start.error == pytest.approx(error, rel=1e-2)
+    assert start.n_evaluations > 0
+
+
+@pytest.mark.parametrize("n_clusters", [1, 9, 40])
+def test_a_two_level_start_is_as_good_as_that_of_the_cpu(device: Any, n_clusters: int) -> None:
+    X, weights = mixture(700, 3, 30)
+    start = two_level(on(device, X, weights), n_clusters, generator(0))
+    check(start, X, weights, n_clusters)
+    errors = [two_level_on_cpu(X, weights, n_clusters, generator(seed), INLINE, silent).error for seed in range(3)]
+    assert start.error < 1.15 * max(errors)
+
+
+def test_a_two_level_start_is_the_same_to_the_last_bit(device: Any) -> None:
+    X, weights = mixture(400, 2, 20)
+    first, second = (two_level(on(device, X, weights), 35, generator(5)) for _ in range(2))
+    assert on_host(first.means).tobytes() == on_host(second.means).tobytes()
+    assert first.labels.tolist() == second.labels.tolist()
+
+
+def test_clusters_are_found_though_most_points_are_equal(device: Any) -> None:
+    X = np.zeros((300, 2), np.float32)
+    X[:40] = np.random.default_rng(0).normal(size=(40, 2))
+    start = two_level(on(device, X, np.ones(300)), 41, generator(0))
+    assert len(np.unique(on_host(start.means), axis=0)) == 41
+    assert start.error < 0.05 * float((X**2).sum())
+
+
+@pytest.mark.parametrize("init", ["afkmc2", "k-means++", "random"])
+def test_seeds_are_different_points(device: Any, init: str) -> None:
+    X, weights = mixture(120, 3, 10)
+    X[60:] = X[:60]  # each one twice
+    told: list[int] = []
+    start = seeded(on(device, X, weights), init, 50, 5, generator(0), told.append)
+    check(start, X, weights, 50)
+    assert sum(told) == 50
+    means = on_host(start.means).astype(np.float32)
+    assert {row.tobytes() for row in means} <= {row.tobytes() for row in X}
+    assert len(np.unique(means, axis=0)) == 50
+    again = seeded(on(device, X, weights), init, 50, 5, generator(0), silent)
+    assert (on_host(again.means) == on_host(start.means)).all()
+
+
+@pytest.mark.parametrize("init", ["afkmc2", "k-means++"])
+def test_seeding_by_distance_goes_on_when_all_points_are_centres(device: Any, init: str) -> None:
+    X = np.array([[0.0], [1.0], [1.0]], np.float32)
+    start = seeded(on(device, X, np.ones(3)), init, 3, 2, generator(0), silent)
+    assert set(on_host(start.means).ravel()) == {0.0, 1.0}
+
+
+def test_wide_rows_start_in_few_dimensions(device: Any) -> None:
+    rng = np.random.default_rng(0)
+    X, weights = mixture(256, 4, 6)
+    X = (X @ rng.normal(size=(4, 60)) + 0.01 * rng.normal(size=(256, 60))).astype(np.float32)
+    points = on(device, X, weights)
+    settings = SearchSettings(3, 3, 6, 1e-3, 3, 1.8)
+    start = start_in_subspace(points, weights, 6, settings, generator(0), INLINE)
+    check(start, X, weights, 6)
+    assert start.error < 1.5 * max(two_level(points, 6, generator(seed)).error for seed in range(3))
+
+
+def test_lifted_means_are_those_of_the_labels_and_nobody_is_left_out(device: Any) -> None:
+    X, weights = mixture(60, 3, 4)
+    labels = np.repeat([0, 1, 3], 20).astype(np.int32)  # nobody in 2 and 4
+    start = lift(on(device, X, weights), torch.tensor(labels, device=device), 5, 7)
+    means, found = on_host(start.means), start.labels.cpu().numpy()
+    assert start.n_evaluations == 7 + 60
+    check(start, X, weights, 5)
+    for c in (0, 1, 3):
+        here = labels == c
+        np.testing.assert_allclose(means[c], weights[here] @ X[here] / weights[here].sum(), atol=1e-4)
+    for c in (2, 4):
+        assert (found == c).sum() == 1
+        assert (means[c].astype(np.float32) == X[np.flatnonzero(found == c)[0]]).all()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "uint8"])
+def test_equal_rows_have_equal_fingerprints(device: Any, dtype: str) -> None:
+    X = torch.arange(40, device=device).view(20, 2).to(getattr(torch, dtype))
+    both = torch.cat([X, X])
+    hashes = row_hashes(both)
+    assert (hashes[:20] == hashes[20:]).all()
+    assert len(torch.unique(hashes)) == 20
+    assert count_distinct(both, 5) >= 5
+    assert count_distinct(both, 21) == 20
+
+
+def test_zeros_of_both_signs_are_one(device: Any) -> None:
+    assert count_distinct(torch.tensor([[0.0], [-0.0], [1.0]], device=device), 3) == 2
+
+
+def test_greedy_seeds_lower_the_error_as_they_say(device: Any) -> None:
+    X, weights = mixture(300, 5, 12)
+    points = on(device, X, weights)
+    labels = torch.from_numpy((X[:, 0] > 0).astype(np.int32) * 2).to(device)  # nobody is in the second cell
+    groups = sort_by_group(labels, 3)
+    wanted = np.array([6, 0, 9])
+    found = seed_cells(points, groups, wanted, 1000, 3, torch.Generator(device).manual_seed(0))
+    assert found.start.tolist() == [0, 6, 6, 15]
+    for cell, (a, b) in enumerate(zip(found.start[:-1], found.start[1:], strict=True)):
+        here = np.flatnonzero(labels.cpu().numpy() == cell)
+        rows = found.rows[a:b]
+        assert set(rows) <= set(here)
+        assert len(set(rows)) == len(rows)
+        for k in range(1, len(rows) + 1):  # the sample is all of the cell
+            distances = ((X[here][:, None] - X[rows[:k]][None]) ** 2).sum(2).min(1)
+            assert found.potentials[a + k - 1] == pytest.approx(float(weights[here] @ distances), rel=1e-4)
+
+
+def test_first_seeds_are_drawn_by_weight_and_later_ones_by_distance(device: Any) -> None:
+    X = np.array([[0.0], [0.0], [10.0], [11.0]], np.float32)
+    points = on(device, X, np.array([1.0, 0.0, 0.0, 3.0]))
+    groups = sort_by_group(torch.zeros(4, dtype=torch.int32, device=device), 1)
+    firsts = []
+    for seed in range(40):
+        draws = torch.Generator(device).manual_seed(seed)
+        found = seed_cells(points, groups, np.array([3]), 4, 3, draws)
+        firsts.append(int(found.rows[0]))
+        assert set(found.rows[:2]) == {0, 3}  # no others have any weight
+        assert found.rows[2] == -1
+        assert found.potentials[1] == found.potentials[2] == 0.0
+    assert 20 <= firsts.count(3) < 40

@@ -1,0 +1,82 @@
+"""Sums by cluster: right, and the same from run to run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="tests of the GPU need torch")
+pytest.importorskip("triton", reason="tests of the GPU need Triton")
+
+from vcgmm.algorithm.frame import Frame  # noqa: E402
+from vcgmm.gpu.cells import cut, sort_by_group  # noqa: E402
+from vcgmm.gpu.exact import Urn, sums_by_label  # noqa: E402
+from vcgmm.gpu.points import DevicePoints  # noqa: E402
+from vcgmm.gpu.sums import RUN, Entries, entries_of, weighted_sums  # noqa: E402
+
+
+def points_of(X: Any) -> DevicePoints:
+    frame = Frame(np.zeros(X.shape[1]), 1.0, np.dtype(np.float32))
+    return DevicePoints(X, 1.0, torch.ones(len(X), device=X.device), frame, "fp32")
+
+
+@pytest.mark.parametrize(("n", "n_features", "n_clusters"), [(50, 3, 7), (2 * RUN + 9, 2, 2), (9, 1030, 4)])
+def test_sums_are_those_of_the_winners(device: Any, n: int, n_features: int, n_clusters: int) -> None:
+    rng = np.random.default_rng(0)
+    X = torch.from_numpy(rng.normal(size=(n, n_features)).astype(np.float32)).to(device)
+    means = torch.from_numpy(rng.normal(size=(n_clusters, n_features)).astype(np.float32)).to(device)
+    winners = torch.from_numpy(rng.integers(0, n_clusters - 1, (n, 2)).astype(np.int32)).to(device)  # one is empty
+    parts = torch.from_numpy(rng.random((n, 2)).astype(np.float32)).to(device)
+    parts[::3, 1] = 0.0
+    entries = entries_of(winners, parts, n_clusters)
+    sums, masses = weighted_sums(points_of(X), entries, means)
+    shares = torch.zeros((n, n_clusters), dtype=torch.float64, device=device)
+    shares.scatter_add_(1, winners.long(), parts.double())
+    expected = shares.T @ X.double() - shares.sum(0)[:, None] * means.double()
+    torch.testing.assert_close(sums, expected, atol=1e-4, rtol=1e-5)
+    torch.testing.assert_close(masses, shares.sum(0), atol=1e-4, rtol=1e-6)
+    assert (sums[-1] == 0).all()
+    assert masses[-1] == 0
+    assert len(entries.rows) == int((parts > 0).sum())
+    again, _ = weighted_sums(points_of(X), entries_of(winners, parts, n_clusters), means)
+    assert (again == sums).all()
+
+
+def test_entries_know_their_clusters(device: Any) -> None:
+    start = torch.tensor([0, 2, 2, 3], device=device)
+    entries = Entries(torch.tensor([4, 5, 6], device=device), torch.ones(3, device=device), start)
+    assert entries.clusters().tolist() == [0, 0, 2]
+
+
+def test_members_come_in_the_order_in_which_they_were(device: Any) -> None:
+    groups = sort_by_group(torch.tensor([2, 0, 2, 0, 0], dtype=torch.int32, device=device), 4)
+    assert groups.order.tolist() == [1, 3, 4, 0, 2]
+    assert groups.start.tolist() == [0, 3, 3, 5, 5]
+    assert groups.sizes.tolist() == [3, 0, 2, 0]
+
+
+def test_pieces_cover_every_group_once(device: Any) -> None:
+    pieces = cut(torch.tensor([0, 5, 5, 9, 10], device=device), 4)
+    found = list(zip(pieces.group.tolist(), pieces.first.tolist(), pieces.last.tolist(), strict=True))
+    assert found == [(0, 0, 4), (0, 4, 5), (2, 5, 9), (3, 9, 10)]
+    assert pieces.start.tolist() == [0, 2, 2, 3, 4]
+
+
+def test_sums_by_label_do_not_depend_on_the_order(device: Any) -> None:
+    rng = np.random.default_rng(0)
+    values = torch.from_numpy(rng.random(1000) * 10.0 ** rng.integers(-6, 6, 1000)).to(device)
+    labels = torch.from_numpy(rng.integers(0, 5, 1000)).to(device)
+    sums = sums_by_label(values, labels, 6)
+    expected = np.bincount(labels.cpu(), values.cpu(), 6)
+    np.testing.assert_allclose(sums.cpu().numpy(), expected, rtol=1e-12)
+    turned = torch.randperm(1000, generator=torch.Generator().manual_seed(0)).to(device)
+    assert (sums_by_label(values[turned], labels[turned], 6) == sums).all()
+
+
+def test_an_urn_draws_by_mass_and_nothing_of_mass_zero(device: Any) -> None:
+    masses = torch.tensor([0.0, 1.0, 0.0, 3.0, 0.0], device=device)
+    drawn = Urn(masses).draw(torch.linspace(0, 1, 4001, dtype=torch.float64, device=device)[:-1])
+    assert torch.bincount(drawn, minlength=5).tolist() == [0, 1000, 0, 3000, 0]
+    assert Urn(torch.zeros(3, device=device)).is_empty

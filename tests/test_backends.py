@@ -1,0 +1,86 @@
+"""Which backend a fit takes, and what is said where it cannot: without torch."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+from vcgmm import VCGMM
+from vcgmm.backends import backend_of, like
+
+X = np.random.default_rng(0).normal(size=(40, 2))
+
+
+@pytest.fixture
+def no_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if torch were not installed."""
+    monkeypatch.setitem(sys.modules, "torch", None)
+    for name in [name for name in sys.modules if name.startswith("vcgmm.gpu")]:
+        monkeypatch.delitem(sys.modules, name)
+
+
+@pytest.mark.parametrize("device", ["gpu", "cuda:", "cuda:x", 0, None, "CPU"])
+def test_other_devices_are_refused(device: Any) -> None:
+    with pytest.raises(ValueError, match=r"device=.* is not valid: choose 'cpu'"):
+        VCGMM(2, device=device).fit(X)
+
+
+def test_other_precisions_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"precision='fp8' is not known: choose from 'tf32'"):
+        VCGMM(2, precision="fp8").fit(X)
+
+
+def test_without_torch_a_gpu_is_an_error_that_says_what_to_install(no_torch: None) -> None:
+    with pytest.raises(ImportError, match=r"device='cuda' needs torch .*pip install 'vcgmm\[gpu\]'.*device='cpu'"):
+        VCGMM(2, device="cuda").fit(X)
+    model = VCGMM(2, random_state=0).fit(X).set_params(device="cuda:1")
+    with pytest.raises(ImportError, match="device='cuda:1' needs torch"):
+        model.predict(X)
+
+
+def test_auto_takes_the_cpu_where_there_is_nothing_else_and_says_so(no_torch: None) -> None:
+    model = VCGMM(2, random_state=0, device="auto").fit(X)
+    assert model.device_ == "cpu"
+    expected = VCGMM(2, random_state=0).fit(X)
+    assert model.means_.tobytes() == expected.means_.tobytes()
+    assert model.predict(X).tolist() == expected.predict(X).tolist()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"covariance_type": "diag"},
+        {"mixing": "learned"},
+        {"metric": "cosine"},
+        {"search": "pointwise"},
+        {"refine": 2},
+        {"checkpoint": "fit.ckpt"},
+        {"dtype": "float64"},
+    ],
+)
+def test_what_a_gpu_does_not_offer_is_said_and_auto_takes_the_cpu(changes: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=rf"device='cuda' does not offer .*{next(iter(changes.values()))}.* yet"):
+        VCGMM(2, device="cuda", **changes).fit(X)
+    assert backend_of(VCGMM(2, device="auto", **changes)).name == "cpu"
+
+
+def test_a_mixture_of_own_variances_predicts_on_the_cpu_only() -> None:
+    model = VCGMM(2, random_state=0, covariance_type="spherical").fit(X)
+    labels = model.predict(X)
+    assert model.set_params(device="auto").predict(X).tolist() == labels.tolist()
+    with pytest.raises(ValueError, match=r"predictions of covariance_type='spherical'.*set device='cpu'"):
+        model.set_params(device="cuda").predict(X)
+
+
+def test_streams_are_for_the_cpu() -> None:
+    with pytest.raises(ValueError, match=r"device='cuda' does not offer partial_fit yet: use device='cpu'"):
+        VCGMM(2, device="cuda").partial_fit(X)
+    assert VCGMM(2, device="auto", random_state=0).partial_fit(X).device_ == "cpu"
+
+
+def test_arrays_are_answered_by_arrays() -> None:
+    labels = np.arange(3)
+    assert like(X, labels) is labels
