@@ -174,24 +174,20 @@ def nmi_figure(records: Records, names: list[str]) -> Any:
 
 
 def draw(records: Records, folder: Path) -> list[Path]:
-    """All figures, as PNG and SVG."""
+    """All figures, as PNG and SVG: one for each row of the paper's Figure 1, so that files stay small."""
     folder.mkdir(parents=True, exist_ok=True)
     have = [name for name, study in STUDIES.items() if "vc-GMM" in curves(records, study)]
-    second = ("glove50-2000", "song-2000")
-    wanted = {
-        "paper-figure1": [name for name in have if name not in second],
-        "paper-figure-half": [name for name in have if name in second],
-        "paper-nmi": have,
-    }
+    wanted = {f"paper-{name}": [name] for name in have}
+    if have:
+        wanted["paper-nmi"] = have
     written = []
     for title, names in wanted.items():
-        if names:
-            figure = (nmi_figure if title == "paper-nmi" else main_figure)(records, names)
-            for suffix in (".png", ".svg"):
-                path = folder / f"{title}{suffix}"
-                metadata = {"Date": None} if suffix == ".svg" else None
-                with mpl.rc_context(STYLE):
-                    figure.savefig(path, dpi=130, metadata=metadata)
-                written.append(path)
-            plt.close(figure)
+        figure = (nmi_figure if title == "paper-nmi" else main_figure)(records, names)
+        for suffix in (".png", ".svg"):
+            path = folder / f"{title}{suffix}"
+            metadata = {"Date": None} if suffix == ".svg" else None
+            with mpl.rc_context(STYLE):
+                figure.savefig(path, dpi=120, metadata=metadata)
+            written.append(path)
+        plt.close(figure)
     return written

@@ -133,7 +133,7 @@ def test_a_study_runs_goes_on_and_shows_what_came_out(
     page = (tmp_path / "page.md").read_text()
     assert "**tiny, 8 clusters (in the place of KDD)**" in page
     assert "| vc-GMM | 3+1 | 2⁷ (" in page
-    for name in ("paper-figure1.png", "paper-figure1.svg", "paper-nmi.png"):
+    for name in ("paper-tiny-8.png", "paper-tiny-8.svg", "paper-nmi.png"):
         assert (tmp_path / "pictures" / name).stat().st_size > 10_000
 
     monkeypatch.setattr(sys, "argv", [*command, "--seeds", "2"])  # goes on with what is missing
