@@ -83,21 +83,19 @@ def natural_panels(
     for i in range(clusters.shape[0]):
         c = clusters[i]
         total = constants.dtype.type(0)
-        panel, place = 0, 0
-        for d in range(n_features):
-            precision = precisions[c, d] if n_squares == n_features else precisions[c, 0]
-            difference = means[c, d] - origin[d]
-            value = precision * difference
-            panels[panel, i, place] = value
-            total += value * difference
-            place += 1
-            if place == width:
-                panel, place = panel + 1, 0
-        for v in range(n_squares):
-            panels[panel, i, place] = half * precisions[c, v]
-            place += 1
-            if place == width:
-                panel, place = panel + 1, 0
+        common = precisions[c, 0]
+        for p in range(panels.shape[0]):
+            first = np.uint64(p) * np.uint64(width)  # unsigned: see `panels.local_panels`
+            for k in range(min(width, n_features - p * width)):
+                d = first + np.uint64(k)
+                difference = means[c, d] - origin[d]
+                value = (precisions[c, d] if n_squares == n_features else common) * difference
+                panels[p, i, k] = value
+                total += value * difference
+            low = max(0, n_features - p * width)  # where coefficients of squares begin in this panel
+            place, v = np.uint64(low), np.uint64(max(0, p * width + low - n_features))
+            for k in range(min(width, n_features + n_squares - p * width) - low):
+                panels[p, i, place + np.uint64(k)] = half * precisions[c, v + np.uint64(k)]
         squares[i] = total
         constants[i] = total + offsets[c]
 
