@@ -91,6 +91,8 @@ def settings_of(n_components: int) -> dict[str, dict[str, Any]]:
         "coreset 256 C, tol=1e-3": {"coreset_size": 256 * n_components, "tol": 1e-3},
         "coreset 64 C": {"coreset_size": 64 * n_components},
         "coreset 64 C, tol=1e-3": {"coreset_size": 64 * n_components, "tol": 1e-3},
+        "coreset 16 C, tol=1e-3": {"coreset_size": 16 * n_components, "tol": 1e-3},
+        "max_iter=4, n_shared=1": {"max_iter": 4, "n_shared": 1},
     }
 
 

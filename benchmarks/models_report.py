@@ -96,5 +96,5 @@ def draw(rows: list[dict[str, str]], keys: list[tuple[str, str, str]], path: Pat
         line[0].set_ylabel("held out, nats per dimension")
     grid[0][0].legend(fontsize=8)
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=90)
+    figure.savefig(path, dpi=80)
     plt.close(figure)
