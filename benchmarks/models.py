@@ -19,7 +19,6 @@ Each result is a line in the CSV as soon as it is there; a run goes on where the
 from __future__ import annotations
 
 import argparse
-import csv
 import os
 import time
 import warnings
@@ -30,6 +29,7 @@ from typing import Any
 
 import numpy as np
 from models_report import report
+from results import Results
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture
 from threadpoolctl import threadpool_limits
@@ -137,42 +137,17 @@ class TimedMixture(GaussianMixture):  # type: ignore[misc]
             raise BudgetSpentError
 
 
-class Results:
-    """A CSV that grows line by line.
+def write(results: Results, run: Run) -> None:
+    """Keep a line, and show it."""
+    row = {name: f"{x:.5g}" if isinstance(x, float) else str(x) for name, x in asdict(run).items()}
+    results.add(row)
+    print(" ".join(row.values()), flush=True)
 
-    Parameters
-    ----------
-    path : Path
-    """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.rows: list[dict[str, str]] = []
-        if path.exists():
-            with path.open(newline="") as stream:
-                self.rows = list(csv.DictReader(stream))
-
-    def add(self, run: Run) -> None:
-        """Append a line, on disk before the next fit starts."""
-        row = {name: f"{x:.5g}" if isinstance(x, float) else str(x) for name, x in asdict(run).items()}
-        new = not self.path.exists()
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self.path.open("a", newline="") as stream:
-            writer = csv.DictWriter(stream, list(row))
-            if new:
-                writer.writeheader()
-            writer.writerow(row)
-        self.rows.append(row)
-        print(" ".join(row.values()), flush=True)
-
-    def known(self, name: str, c: int, kind: str, system: str, setting: str) -> bool:
-        """Whether a fit has been measured to its end."""
-        sought = (name, str(c), kind, system, setting)
-        return any(
-            (row["set"], row["c"], row["type"], row["system"], row["setting"]) == sought
-            and row["note"] != "on the way"
-            for row in self.rows
-        )
+def known(results: Results, name: str, c: int, kind: str, system: str, setting: str) -> bool:
+    """Whether a fit has been measured to its end."""
+    found = results.find(set=name, c=c, type=kind, system=system, setting=setting)
+    return any(row["note"] != "on the way" for row in found)
 
 
 def measure_ours(
@@ -180,14 +155,14 @@ def measure_ours(
 ) -> None:
     """Fit with every setting that is missing."""
     for setting, parameters in settings_of(c).items():
-        if results.known(name, c, kind, "vcgmm", setting):
+        if known(results, name, c, kind, "vcgmm", setting):
             continue
         begun = time.process_time()
         model = VCGMM(c, covariance_type=kind, reg_covar=reg_covar, random_state=0, n_threads=1, **parameters)
         model.fit(X)
         seconds = time.process_time() - begun
         nats = model.score(held_out) / X.shape[1]
-        results.add(Run(name, *X.shape, c, kind, "vcgmm", setting, 0.0, seconds, model.n_iter_, nats, ""))
+        write(results, Run(name, *X.shape, c, kind, "vcgmm", setting, 0.0, seconds, model.n_iter_, nats, ""))
 
 
 def measure_theirs(
@@ -202,7 +177,7 @@ def measure_theirs(
 ) -> None:
     """Fit scikit-learn's mixture, if that is missing."""
     setting = "k-means++, tol=1e-3"
-    if results.known(name, c, kind, "GaussianMixture", setting):
+    if known(results, name, c, kind, "GaussianMixture", setting):
         return
     model = TimedMixture(
         c,
@@ -221,8 +196,8 @@ def measure_theirs(
     except BudgetSpentError:
         (seconds, iterations, _), note = model.way.pop(), "cut short"
     for way in model.way:
-        results.add(run(model.seeding, *way, "on the way"))
-    results.add(run(model.seeding, seconds, iterations, model.nats(), note))
+        write(results, run(model.seeding, *way, "on the way"))
+    write(results, run(model.seeding, seconds, iterations, model.nats(), note))
 
 
 def compare(args: argparse.Namespace) -> None:

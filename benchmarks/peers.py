@@ -14,7 +14,6 @@ longer than the patience is not repeated with further seeds.  Each result is wri
 from __future__ import annotations
 
 import argparse
-import csv
 import platform
 import tempfile
 from dataclasses import asdict, dataclass
@@ -23,6 +22,7 @@ from pathlib import Path
 import numpy as np
 from bench_process import BenchProcess
 from peers_report import report
+from results import Results
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from sets import SETS, load
@@ -50,41 +50,10 @@ class Run:
     note: str = ""
 
 
-class Results:
-    """A CSV that grows line by line.
-
-    Parameters
-    ----------
-    path : Path
-    """
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.rows: list[dict[str, str]] = []
-        if path.exists():
-            with path.open(newline="") as stream:
-                self.rows = list(csv.DictReader(stream))
-
-    def add(self, run: Run) -> None:
-        """Append a line, on disk before the next fit starts."""
-        row = {name: str(value) for name, value in asdict(run).items()}
-        new = not self.path.exists()
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self.path.open("a", newline="") as stream:
-            writer = csv.DictWriter(stream, list(row))
-            if new:
-                writer.writeheader()
-            writer.writerow(row)
-        self.rows.append(row)
-
-    def find(self, name: str, c: int, system: System, seed: int | None = None) -> list[dict[str, str]]:
-        """What is known of a system on a set."""
-        return [
-            row
-            for row in self.rows
-            if (row["set"], row["c"], row["system"], row["setting"]) == (name, str(c), system.name, system.setting)
-            and (seed is None or row["seed"] == str(seed))
-        ]
+def found(results: Results, name: str, c: int, system: System, seed: int | None = None) -> list[dict[str, str]]:
+    """What is known of a system on a set."""
+    of_seed = {} if seed is None else {"seed": seed}
+    return results.find(set=name, c=c, system=system.name, setting=system.setting, **of_seed)
 
 
 def in_turn(ours_: list[System], peers: list[System]) -> list[System]:
@@ -103,7 +72,7 @@ def measure(
         (seed, system)
         for seed in range(arguments.seeds)
         for system in systems
-        if not results.find(name, c, system, seed)
+        if not found(results, name, c, system, seed)
     ]
     task = progress.add_task(name, total=len(systems) * arguments.seeds)
     progress.advance(task, len(systems) * arguments.seeds - len(missing))
@@ -121,12 +90,11 @@ def measure(
             for seed, system in missing:
                 progress.update(task, description=f"{name} · {system.name}, {system.setting}")
                 outcome = attempt(processes[system.family], families, system, X, c, seed, arguments, results, name)
-                results.add(
-                    Run(
-                        name, *X.shape, c, arguments.threads, system.name, system.setting, seed, *outcome[:2],
-                        round(processes[system.family].warm_up, 2), outcome[2],
-                    )
+                run = Run(
+                    name, *X.shape, c, arguments.threads, system.name, system.setting, seed, *outcome[:2],
+                    round(processes[system.family].warm_up, 2), outcome[2],
                 )  # fmt: skip
+                results.add({column: str(value) for column, value in asdict(run).items()})
                 progress.advance(task)
         finally:
             for process in processes.values():
@@ -146,7 +114,7 @@ def attempt(
     name: str,
 ) -> tuple[float | str, float | str, str]:
     """Seconds, error and a note for one fit."""
-    before = results.find(name, c, system)
+    before = found(results, name, c, system)
     if any(row["note"] and not row["seconds"] for row in before):
         return "", "", before[0]["note"] or "as before"
     if any(row["seconds"] and float(row["seconds"]) > arguments.patience for row in before):
