@@ -14,10 +14,11 @@ from ..data import Rows
 from ..parallel import Workers
 from ..progress import Callback, Iteration, Progress
 from .em import Fit, variational_em
+from .extent import Extent
 from .local_points import LocalPoints
-from .models.cells import feature_sums
 from .models.own import OwnModel
 from .models.row_search import JointRowSearch
+from .models.search import feature_sums
 from .models.shared import Shared
 from .models.start import rules_of, shared_model
 from .row_search import RowSearch
@@ -69,10 +70,14 @@ def refine(
     """
     first, settings, frame = time.perf_counter(), problem.settings, problem.frame
     progress.start("refine", settings.refine * rows.n_samples)
-    n_features = len(frame.origin)
-    # In the frame of these rows their mean square is at most 2 per feature, so no sum of |y_d| is above this.
-    absolute = np.full(n_features, total_weight * math.sqrt(2.0 * n_features))
-    about = (rows, weights, total_weight, frame, settings, absolute, problem.variance_floor, workers)
+    # In the frame of these rows the mean square of all features together is at most 2 for each of them.
+    most = 2.0 * len(frame.origin)
+    extent = Extent(
+        total_weight,
+        absolute=np.full(len(frame.origin), total_weight * math.sqrt(most)),
+        squares=np.full(len(frame.origin), total_weight * most),
+    )
+    about = (rows, weights, extent, frame, settings, problem.variance_floor, workers)
     n_iter = len(attempt.fit.bounds)
 
     def numbered(callback: Callback) -> Callback:
