@@ -139,11 +139,31 @@ def test_dropped_clusters_are_sown_where_the_bound_is_worst() -> None:
     sums = statistics_of(np.zeros((1, 1)), np.ones(1), np.zeros((1, 4)), mixture.means, "spherical")
     facts = {"cell_masses": np.array([10.0, 20.0, 2.0, 0.0]), "cell_bounds": np.array([-10.0, -200.0, -900.0, 0])}
     sums = JointStatistics(**{**vars(sums), **facts})
-    sown = sow_again(mixture, sums, np.array([3]), 1.0, np.random.default_rng(0))
+    sown, places = sow_again(mixture, sums, np.array([3]), True, 1.0, np.random.default_rng(0))
+    assert places.tolist() == [3]
     # The third is worse by weight, but holds too few points to be split.
     assert abs(sown.means[3, 0] - 10.0) < 1.0
     np.testing.assert_allclose(sown.weights, [0.2, 0.15, 0.5, 0.15])
     assert sown.variances[3, 0] == 0.01
+    equal, _ = sow_again(mixture, sums, np.array([3]), False, 1.0, np.random.default_rng(0))
+    np.testing.assert_allclose(equal.weights, np.full(4, 0.25))
+
+
+def test_no_more_clusters_are_sown_than_can_be_split() -> None:
+    mixture = Mixture(np.arange(4.0)[:, None], np.ones((4, 1)), np.array([1.0, 0, 0, 0]))
+    sums = statistics_of(np.zeros((1, 1)), np.ones(1), np.zeros((1, 4)), mixture.means, "spherical")
+    facts = {"cell_masses": np.array([10.0, 0, 0, 0]), "cell_bounds": np.array([-10.0, 0, 0, 0])}
+    sums = JointStatistics(**{**vars(sums), **facts})
+    sown, places = sow_again(mixture, sums, np.array([1, 2, 3]), True, 1.0, np.random.default_rng(0))
+    assert places.tolist() == [1]
+    assert sown.active.tolist() == [True, True, False, False]
+
+
+def test_of_many_spikes_half_are_dropped_at_once_the_lightest_first() -> None:
+    masses = np.array([1.0, 0.9, 1.2, 0.8, 1.1, 1.0])
+    mixture = Mixture(np.zeros((6, 1)), np.full((6, 1), 1e-6), np.full(6, 1 / 6))
+    left = drop_collapsed(mixture, masses, FAMILIES["spherical"], True, np.array([1e-6]), 1.0)
+    assert left.active.tolist() == [False, False, True, False, True, True]
 
 
 # ------------------------------------------------------------------------------------------------ exact evaluation
@@ -160,6 +180,16 @@ def test_exact_searches_are_those_of_the_reference(seed: int, kind: str) -> None
     np.testing.assert_allclose(logs, -np.sort(-joints, axis=1)[:, :2], rtol=1e-9)
     np.testing.assert_allclose(np.take_along_axis(joints, ids.astype(np.int64), axis=1), logs, rtol=1e-9)
     np.testing.assert_allclose(exact.log_density(Y), np.logaddexp.reduce(joints, axis=1), rtol=1e-9)
+
+
+@pytest.mark.parametrize("by_feature", [False, True])
+def test_narrow_clusters_far_from_the_origin_keep_their_digits(by_feature: bool) -> None:
+    rng = np.random.default_rng(0)
+    means, width = rng.uniform(-10, 10, size=(4, 3)), 1e-7
+    Y = np.repeat(means, 20, axis=0) + width * rng.normal(size=(80, 3))
+    mixture = Mixture(means, np.full((4, 3 if by_feature else 1), width**2), np.full(4, 0.25))
+    expected = reference.log_joint(Y, means, np.full((4, 3), width**2), mixture.weights)
+    np.testing.assert_allclose(Joints(mixture).log_density(Y), np.logaddexp.reduce(expected, axis=1), atol=1e-6)
 
 
 def test_dropped_clusters_cost_much_and_are_never_found() -> None:

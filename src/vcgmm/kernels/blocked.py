@@ -1,8 +1,9 @@
 """The blocked E-step, with the sums of the M-step taken while the points are in cache.
 
-Points are grouped by their nearest cluster, the paper's I_c.  All points of a group search the same candidates,
-so their costs (`costs`) are one matrix product, in coordinates local to the cluster (float32 loses digits far from
-the origin).  A point's old winners are always candidates too: the bound cannot fall (Proposition 1).
+Points are grouped by their first winner, the nearest cluster: the paper's I_c.  All points of a group search the
+same candidates, so their costs (`costs`) are one matrix product, in coordinates local to the cluster (float32
+loses digits far from the origin).  A point's old winners are always candidates too: the bound cannot fall
+(Proposition 1).
 
 The same code serves all models: their statistics t(y) are rows of the product and terms of the sums alike.
 
@@ -182,7 +183,7 @@ def search_tasks(
     Parameters
     ----------
     first, last : int, IN
-    task_cell : (n_tasks,) int32, IN, the cluster nearest to the task's points until now
+    task_cell : (n_tasks,) int32, IN, the first winner of the task's points until now
     task_start : (n_tasks + 1,) int64, IN, task t holds the rows order[task_start[t]:task_start[t + 1]]
     points : (N', D) float, IN
     weights : (N',) float64, IN, gamma
@@ -207,14 +208,14 @@ def search_tasks(
         gamma s cost, gamma cost of the first winner, and gamma; points whose first winner changed; costs computed
     """
     n_clusters, n_features = means.shape
+    n_slots = indices.shape[0] - 2  # candidates, and some that are none to make their number a multiple
     n_squares = 0
     is_far = None
     if precisions is not None:
         n_squares = precisions.shape[1]
-        is_far = np.zeros(indices.shape[0] - 2, np.bool_)
+        is_far = np.zeros(n_slots, np.bool_)
     n_statistics = n_features + n_squares
     n_candidates = candidates.shape[1]
-    n_slots = indices.shape[0] - 2  # candidates, and some that are none to make their number a multiple
     n_winners = winners.shape[1]
     mask = ~indices[-2]
     position = np.full(n_clusters, -1, np.int32)

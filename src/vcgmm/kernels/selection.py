@@ -1,4 +1,4 @@
-"""The C' nearest of a block of candidates, for many points at once.
+"""The C' nearest of a block of candidates, those of least cost, for many points at once.
 
 Products come as (candidates x points), so that each step is a loop over points, which LLVM turns into vector
 instructions.  A candidate's index travels with its distance in the low bits of the same integer: the bit

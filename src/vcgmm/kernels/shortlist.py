@@ -1,4 +1,4 @@
-"""The shortest of many distances: a list of the nearest, the first few in order and the others roughly."""
+"""The smallest of many costs: a list of the nearest clusters, the first few in order and the others roughly."""
 
 from __future__ import annotations
 

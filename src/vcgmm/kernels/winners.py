@@ -38,6 +38,15 @@ def has(slot: np.int64, j: int, slots: np.ndarray) -> bool:
 
 
 @kernel
+def is_noted(cluster: int, first: int, last: int, absent: np.ndarray) -> bool:
+    """Whether a cluster is in one of the pairs first..last-1."""
+    noted = False
+    for i in range(first, last):
+        noted |= absent[1, i] == cluster
+    return noted
+
+
+@kernel
 def choose_winners(
     n: int,
     best: np.ndarray,
@@ -63,7 +72,7 @@ def choose_winners(
     best : (C' * LANES,) int, IN, from `smallest_keys`
     mask : int, IN, the bits of a key that hold the index
     products, constants, norms : IN, as in `smallest_keys`
-    is_far : (L,) bool or None, IN, candidates for which products are not good; None: there are none
+    is_far : (L',) bool or None, IN, candidates for which products are not good; None: there are none
     list_of_candidates : (L,) int32, IN
     position : (C,) int32, IN, place of a cluster in the candidate list, or -1 for one that is not on it or far
     order, low : IN, point j of the block is row order[low + j]
@@ -80,6 +89,7 @@ def choose_winners(
     last = n_winners - 1
     n_absent = 0
     for j in range(n):
+        begun = n_absent
         # Keys hold rounded costs: look the full ones up and put near ties in order.
         for k in range(n_winners):
             slot = np.int64(best[k * LANES + j] & mask)
@@ -98,9 +108,10 @@ def choose_winners(
                 continue
             slot = np.int64(position[known])
             if slot < 0:
-                absent[0, n_absent] = j
-                absent[1, n_absent] = known
-                n_absent += 1
+                if is_far is None or not is_noted(known, begun, n_absent, absent):
+                    absent[0, n_absent] = j
+                    absent[1, n_absent] = known
+                    n_absent += 1
                 continue
             cost = cost_from(slot, j, products, constants, norms)
             if cost < near[last, j] and not has(slot, j, slots):

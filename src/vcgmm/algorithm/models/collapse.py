@@ -17,6 +17,9 @@ LEAST_MASS = 1e-3
 #: sits on a single one.
 SPIKE_MASS = 1.5
 
+#: Share of all clusters that may be dropped at once for that: their points make others wider.
+MOST_SPIKES = 0.5
+
 #: Only clusters with so many points' weight are split.
 SPLIT_MASS = 4.0
 
@@ -30,6 +33,8 @@ def drop_collapsed(
     point_weight: float,
 ) -> Mixture:
     """A mixture without the clusters whose weight or variance has collapsed; they keep their means, with weight 0.
+
+    Of those that sit on single points at most half of all clusters are dropped at once, the lightest first.
 
     Parameters
     ----------
@@ -48,7 +53,10 @@ def drop_collapsed(
     active = mixture.active
     lost = masses < LEAST_MASS * point_weight
     if not family.shared:
-        lost |= (masses < SPIKE_MASS * point_weight) & (mixture.variances <= floor).all(axis=1)
+        spikes = active & (masses < SPIKE_MASS * point_weight) & (mixture.variances <= floor).all(axis=1)
+        lightest = np.argsort(np.where(spikes, masses, np.inf), kind="stable")
+        most = max(1, int(MOST_SPIKES * np.count_nonzero(active)))
+        lost[lightest[: min(np.count_nonzero(spikes), most)]] = True
     lost[np.argmax(np.where(active, masses, -1.0))] = False  # one is always left
     stay = active & ~lost
     if (stay == active).all():
@@ -61,9 +69,10 @@ def sow_again(
     mixture: Mixture,
     statistics: JointStatistics,
     places: np.ndarray,
+    learned: bool,
     point_weight: float,
     rng: np.random.Generator,
-) -> Mixture:
+) -> tuple[Mixture, np.ndarray]:
     """Give dropped clusters a new start, each as a part of one of the clusters whose points have the worst bound.
 
     Parameters
@@ -73,15 +82,19 @@ def sow_again(
         Of the last E-step.
     places : (k,) int64
         Dropped clusters.
+    learned : bool
+        Whether weights are learned; else all are equal.
     point_weight : float
         Mean weight of a point.
     rng : numpy Generator
 
     Returns
     -------
-    Mixture
+    mixture : Mixture
         In which each of them, as far as there are clusters to split, has half of one's weight, its variance, and a
         mean drawn from it.
+    places : (<= k,) int64
+        Those that were given a start.
     """
     splittable = mixture.active & (statistics.cell_masses >= SPLIT_MASS * point_weight)
     per_weight = np.where(splittable, statistics.cell_bounds / np.maximum(statistics.cell_masses, 1e-300), np.inf)
@@ -93,4 +106,7 @@ def sow_again(
     variances[places] = variances[worst]
     weights[worst] /= 2
     weights[places] = weights[worst]
-    return Mixture(means, variances, weights)
+    if not learned:
+        weights = np.where(weights > 0.0, 1.0, 0.0)
+        weights = weights / weights.sum()
+    return Mixture(means, variances, weights), places

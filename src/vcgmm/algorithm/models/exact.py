@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ...kernels.costs import farthest_square
 from .mixture import Mixture
 
 #: Costs in one block.
@@ -26,8 +27,13 @@ class Joints:
         # log p(c, y) = constant_c + coefficients_c . (y, y^2), the squares added up where variances are by cluster
         self.coefficients = np.hstack([2 * precisions * means, -precisions])
         offsets, constant = mixture.offsets()
-        self.constants = -(precisions * means**2).sum(axis=1) - (offsets[self.clusters] + constant)
+        offsets = offsets[self.clusters] + constant
+        squares = (precisions * means**2).sum(axis=1)
+        self.constants = -squares - offsets
         self.by_feature = precisions.shape[1] == means.shape[1]
+        # A cluster that is narrow beside its distance from the origin would lose its digits in a product.
+        far = np.flatnonzero(squares > farthest_square(np.dtype(np.float64)))
+        self.directly = [(c, means[c], precisions[c], offsets[c]) for c in far]
 
     def blocks(self, points: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
         """Log joints of points (n, D) with all clusters that are left: a range of points and (m, k) float64."""
@@ -35,7 +41,10 @@ class Joints:
         for low in range(0, len(points), step):
             rows = points[low : low + step].astype(np.float64)
             squares = rows**2 if self.by_feature else (rows**2).sum(axis=1, keepdims=True)
-            yield slice(low, low + len(rows)), np.hstack([rows, squares]) @ self.coefficients.T + self.constants
+            joints = np.hstack([rows, squares]) @ self.coefficients.T + self.constants
+            for c, mean, precision, offset in self.directly:
+                joints[:, c] = -((rows - mean) ** 2 * precision).sum(axis=1) - offset
+            yield slice(low, low + len(rows)), joints
 
     def labels(self, points: np.ndarray) -> np.ndarray:
         """The cluster with the largest joint, (n,) int32."""

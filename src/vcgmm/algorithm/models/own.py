@@ -145,10 +145,10 @@ class OwnModel:
         places = np.flatnonzero(~ahead.active & ~fit.sown)  # none is sown twice, so that EM comes to an end
         if rules.reassign and len(places) and len(fit.bounds) < self.max_iter:
             rng = generator(rules.seed, len(fit.bounds))
-            ahead = sow_again(ahead, statistics, places, self.point_weight, rng)
+            ahead, sown = sow_again(ahead, statistics, places, rules.learned, self.point_weight, rng)
             fit.sown = fit.sown.copy()
-            fit.sown[places] = True
-            fit.converged = False
+            fit.sown[sown] = True
+            fit.converged = fit.converged and not len(sown)
         if (ahead.active != before).any() or not plain.active[ahead.active].all():
             self.search.link_anew()
         return ahead
