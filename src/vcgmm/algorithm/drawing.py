@@ -121,6 +121,18 @@ def sampling_probabilities(
     return probabilities
 
 
+#: Squared distances (n,) float64 of a part's rows to a mean (D,).
+Deviations = Callable[[Part, np.ndarray], np.ndarray]
+
+
+def part_deviations(part: Part, mean: np.ndarray) -> np.ndarray:
+    """Squared distances of a part's rows to the mean (D,), (n,) float64."""
+    deviations = np.empty(len(part))
+    for first, last in part.runs():
+        block_deviations(part.block(first, last), part.owner.rows_per_block, mean, deviations[first:last])
+    return deviations
+
+
 def draw(
     rows: Rows,
     moments: Moments,
@@ -129,6 +141,7 @@ def draw(
     spread: float,
     workers: Workers,
     advance: Callable[[int], None],
+    deviations_of: Deviations = part_deviations,
 ) -> tuple[Draws, float]:
     """Draw rows in one pass.
 
@@ -145,6 +158,8 @@ def draw(
     workers : Workers
     advance : callable
         Told how many rows have been read since the last call.
+    deviations_of : callable
+        Wherever that is done.
 
     Returns
     -------
@@ -154,12 +169,10 @@ def draw(
     """
 
     def prepare(part: Part) -> tuple[np.ndarray, np.ndarray]:
-        step = rows.rows_per_block
-        deviations, running = np.empty(len(part)), np.empty(len(part))
-        for first, last in part.runs():
-            block_deviations(part.block(first, last), step, moments.mean, deviations[first:last])
+        running = np.empty(len(part))
+        deviations = deviations_of(part, moments.mean)
         probabilities = sampling_probabilities(moments, deviations, part.weights(weights), spread)
-        block_running_sums(probabilities, step, running)
+        block_running_sums(probabilities, rows.rows_per_block, running)
         return probabilities, running
 
     walk = Walk(numbers)

@@ -126,7 +126,13 @@ def part_moments(part: Part, weights: np.ndarray | None) -> PartMoments:
     return PartMoments(sums, masses, scatters, len(part) if weights is None else int(np.count_nonzero(weights)))
 
 
-def moments(rows: Rows, weights: np.ndarray | None, workers: Workers, advance: Callable[[int], None]) -> Moments:
+def moments(
+    rows: Rows,
+    weights: np.ndarray | None,
+    workers: Workers,
+    advance: Callable[[int], None],
+    of_part: Callable[[Part, np.ndarray | None], PartMoments] = part_moments,
+) -> Moments:
     """Mean and variance of all rows, in one pass; refuses rows that are not finite.
 
     Parameters
@@ -137,10 +143,12 @@ def moments(rows: Rows, weights: np.ndarray | None, workers: Workers, advance: C
     workers : Workers
     advance : callable
         Told how many rows have been read since the last call.
+    of_part : callable
+        Takes the sums over a part, wherever that is done.
     """
     total = np.zeros(rows.n_features)
     mass, spread, n_usable = 0.0, 0.0, 0
-    with closing(workers.in_order(lambda part: part_moments(part, part.weights(weights)), rows.parts())) as parts:
+    with closing(workers.in_order(lambda part: of_part(part, part.weights(weights)), rows.parts())) as parts:
         for part, facts in parts:
             mass, spread = merge_moments(facts.sums, facts.masses, facts.scatters, total, mass, spread)
             n_usable += facts.n_usable
