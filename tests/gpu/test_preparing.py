@@ -17,6 +17,7 @@ from vcgmm.algorithm.coreset import lightweight_coreset  # noqa: E402
 from vcgmm.algorithm.frame import moments  # noqa: E402
 from vcgmm.data import ArrayRows, UnitRows  # noqa: E402
 from vcgmm.gpu.lanes import Lanes  # noqa: E402
+from vcgmm.gpu.passes import DevicePasses  # noqa: E402
 from vcgmm.gpu.preparing import Plan  # noqa: E402
 from vcgmm.parallel import Workers  # noqa: E402
 from vcgmm.parameters import settings_of  # noqa: E402
@@ -39,9 +40,10 @@ def test_passes_on_the_device_find_what_those_of_the_cpu_do(device: Any, dtype: 
     weights = np.random.default_rng(1).uniform(0.0, 2.0, len(X)) if weighted else None
     if weights is not None:
         weights[::7] = 0.0
-    lanes, given, inline = Lanes(device), ArrayRows(X), Workers(1)
+    given, inline = ArrayRows(X), Workers(1)
+    passes = DevicePasses(Lanes(device, inline))
     expected = moments(given, weights, inline, lambda _: None)
-    found = moments(given, weights, inline, lambda _: None, lanes.part_moments)
+    found = moments(given, weights, inline, lambda _: None, passes.moments)
     assert found.n_usable == expected.n_usable
     assert found.total_weight == pytest.approx(expected.total_weight)
     np.testing.assert_allclose(found.mean, expected.mean, rtol=1e-12)
@@ -50,7 +52,7 @@ def test_passes_on_the_device_find_what_those_of_the_cpu_do(device: Any, dtype: 
         lightweight_coreset(
             given, expected, weights, 60, np.random.default_rng(2), 5, inline, lambda _: None, *deviations_of
         )
-        for deviations_of in ((), (lanes.part_deviations,))
+        for deviations_of in ((), (passes.deviations,))
     )
     assert other.indices.tolist() == one.indices.tolist()
     np.testing.assert_allclose(other.weights, one.weights, rtol=1e-9)
@@ -60,7 +62,7 @@ def test_rows_that_are_not_finite_are_named(device: Any) -> None:
     X = rows()
     X[17, 2] = np.nan
     with pytest.raises(ValueError, match="row 17, feature 2"):
-        moments(ArrayRows(X), None, Workers(1), lambda _: None, Lanes(device).part_moments)
+        moments(ArrayRows(X), None, Workers(1), lambda _: None, DevicePasses(Lanes(device, Workers(1))).moments)
 
 
 @pytest.mark.parametrize("size", [None, 90])

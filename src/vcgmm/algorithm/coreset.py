@@ -15,7 +15,7 @@ import numpy as np
 from ..data import ArrayRows, Rows, Selection
 from ..kernels.sorting import fingerprints
 from ..parallel import Workers
-from .drawing import Deviations, Draws, draw, part_deviations
+from .drawing import Deviations, Draws, draw
 from .frame import Moments
 
 #: Rounds of drawing on when a coreset has too few distinct points, each a pass over the rows, before the missing
@@ -69,7 +69,7 @@ def lightweight_coreset(
     n_distinct: int,
     workers: Workers,
     advance: Callable[[int], None],
-    deviations_of: Deviations = part_deviations,
+    deviations_of: Deviations | None = None,
 ) -> Coreset:
     """Draw a coreset, in one pass over the rows, or a few where it lacks different points.
 
@@ -87,7 +87,7 @@ def lightweight_coreset(
     workers : Workers
     advance : callable
         Told how many rows have been read since the last call.
-    deviations_of : callable
+    deviations_of : callable, optional
         As in `drawing.draw`.
 
     Returns
@@ -134,7 +134,7 @@ def all_rows(rows: Rows, weights: np.ndarray | None) -> Coreset:
 def in_memory(coreset: Coreset, workers: Workers) -> Coreset:
     """The same coreset with rows of its own."""
     source = coreset.source
-    if isinstance(source, np.ndarray):
+    if not isinstance(source, Selection):
         return coreset
     points = np.empty((len(source), source.array.shape[1]), source.array.dtype)
 

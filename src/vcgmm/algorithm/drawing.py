@@ -7,7 +7,7 @@ and no array over all rows is needed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from contextlib import closing
 from dataclasses import dataclass, replace
 
@@ -121,8 +121,8 @@ def sampling_probabilities(
     return probabilities
 
 
-#: Squared distances (n,) float64 of a part's rows to a mean (D,).
-Deviations = Callable[[Part, np.ndarray], np.ndarray]
+#: For rows and a mean (D,): every part, in order, with the squared distances (n,) float64 of its rows to the mean.
+Deviations = Callable[[Rows, np.ndarray], Generator[tuple[Part, np.ndarray], None, None]]
 
 
 def part_deviations(part: Part, mean: np.ndarray) -> np.ndarray:
@@ -141,7 +141,7 @@ def draw(
     spread: float,
     workers: Workers,
     advance: Callable[[int], None],
-    deviations_of: Deviations = part_deviations,
+    deviations_of: Deviations | None = None,
 ) -> tuple[Draws, float]:
     """Draw rows in one pass.
 
@@ -158,8 +158,8 @@ def draw(
     workers : Workers
     advance : callable
         Told how many rows have been read since the last call.
-    deviations_of : callable
-        Wherever that is done.
+    deviations_of : callable, optional
+        Where that is not done here.
 
     Returns
     -------
@@ -168,9 +168,8 @@ def draw(
         Sum of all probabilities.  Where it is not 1, they were not those of a multinomial draw.
     """
 
-    def prepare(part: Part) -> tuple[np.ndarray, np.ndarray]:
+    def prepare(part: Part, deviations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         running = np.empty(len(part))
-        deviations = deviations_of(part, moments.mean)
         probabilities = sampling_probabilities(moments, deviations, part.weights(weights), spread)
         block_running_sums(probabilities, rows.rows_per_block, running)
         return probabilities, running
@@ -178,7 +177,11 @@ def draw(
     walk = Walk(numbers)
     basket = _Basket(rows, len(numbers))
     last_row, last_probability, last_mass = 0, 1.0, 1.0
-    with closing(workers.in_order(prepare, rows.parts())) as parts:
+    if deviations_of is None:
+        prepared = workers.in_order(lambda part: prepare(part, part_deviations(part, moments.mean)), rows.parts())
+    else:
+        prepared = ((part, prepare(part, found)) for part, found in deviations_of(rows, moments.mean))
+    with closing(prepared) as parts:
         for part, (probabilities, running) in parts:
             places = np.concatenate([first + walk.meet(running[first:last]) for first, last in part.bounds()])
             basket.add(part, places, probabilities, part.weights(weights))

@@ -9,7 +9,7 @@ known constant.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
@@ -131,7 +131,7 @@ def moments(
     weights: np.ndarray | None,
     workers: Workers,
     advance: Callable[[int], None],
-    of_part: Callable[[Part, np.ndarray | None], PartMoments] = part_moments,
+    by_part: Callable[[Rows, np.ndarray | None], Generator[tuple[Part, PartMoments], None, None]] | None = None,
 ) -> Moments:
     """Mean and variance of all rows, in one pass; refuses rows that are not finite.
 
@@ -143,12 +143,16 @@ def moments(
     workers : Workers
     advance : callable
         Told how many rows have been read since the last call.
-    of_part : callable
-        Takes the sums over a part, wherever that is done.
+    by_part : callable, optional
+        Takes the sums over every part, in order, where that is not done here.
     """
     total = np.zeros(rows.n_features)
     mass, spread, n_usable = 0.0, 0.0, 0
-    with closing(workers.in_order(lambda part: of_part(part, part.weights(weights)), rows.parts())) as parts:
+    if by_part is None:
+        sums = workers.in_order(lambda part: part_moments(part, part.weights(weights)), rows.parts())
+    else:
+        sums = by_part(rows, weights)
+    with closing(sums) as parts:
         for part, facts in parts:
             mass, spread = merge_moments(facts.sums, facts.masses, facts.scatters, total, mass, spread)
             n_usable += facts.n_usable

@@ -14,7 +14,7 @@ from ..parallel import Workers
 from ..progress import Callback, Progress
 from .attempts import CORESET, Attempts
 from .coreset import Coreset, all_rows, count_distinct, in_memory, lightweight_coreset
-from .drawing import Deviations, part_deviations
+from .drawing import Deviations
 from .frame import Frame, Moments, moments
 from .local_points import LocalPoints
 from .models.mixture import Mixture
@@ -194,7 +194,7 @@ def make_coreset(
     settings: Settings,
     workers: Workers,
     advance: Callable[[int], None],
-    deviations_of: Deviations = part_deviations,
+    deviations_of: Deviations | None = None,
 ) -> Coreset:
     """Draw N' rows, or take all of them where N' is not smaller."""
     if settings.coreset_size is None or settings.coreset_size >= facts.n_usable:

@@ -14,7 +14,10 @@ from .kernels.seeding import seed_in_cells
 from .points import DevicePoints
 
 #: Rows and features that a program compares with a candidate at a time.
-ROWS, FEATURES = 512, 32
+ROWS, FEATURES = 512, 64
+
+#: Warps of a program: rows are few, and there are fewer programs than the device has room for.
+WARPS = 16
 
 
 @dataclass(frozen=True)
@@ -86,11 +89,13 @@ def seed_cells(
         blocks = running_start((sample.sizes + (ROWS - 1)) // ROWS)
         uniforms = torch.rand((n_seeds, n_trials), generator=draws, dtype=torch.float64, device=device)
         near, tried = torch.empty(n_rows, device=device), torch.empty((n_trials, n_rows), device=device)
-        totals = torch.empty(int(blocks[-1]), dtype=torch.float64, device=device)
+        n_blocks, most_blocks = torch.stack([blocks[-1], blocks.diff().max()]).tolist()
+        totals = torch.empty(n_blocks, dtype=torch.float64, device=device)
         seed_in_cells[(n_cells,)](
             points.at(sample.order), points.n_features, sample.start, torch.from_numpy(seed_start).to(device),
             blocks, masses, uniforms, factor, near, tried, n_rows, totals, seeds, potentials, N_TRIALS=n_trials,
-            ROWS=ROWS, FEATURES=min(FEATURES, triton.next_power_of_2(points.n_features)), num_warps=8,
+            TRIALS=triton.next_power_of_2(n_trials), BLOCKS=triton.next_power_of_2(most_blocks), ROWS=ROWS,
+            FEATURES=min(FEATURES, triton.next_power_of_2(points.n_features)), num_warps=WARPS,
         )  # fmt: skip
         seeds = torch.where(seeds >= 0, sample.order[seeds.clamp(min=0)], -1)
     return CellSeeds(seeds.cpu().numpy(), potentials.cpu().numpy(), seed_start)

@@ -1,111 +1,143 @@
-"""Ways from the host to the device: rows go up while others are computed with."""
+"""Rows of the host go up to the device through pinned buffers while others are computed with."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
-from typing import TypeVar
+from collections import deque
+from collections.abc import Callable, Generator, Iterator
+from contextlib import AbstractContextManager, closing, nullcontext
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
 
-from ..algorithm.frame import PartMoments
-from ..data import Part
+from ..data import Part, Rows
 from ..data.rows import exact_float
+from ..parallel import Workers
 
 #: Types that torch has as well; all others go up as floats that hold their values.
 SHARED_TYPES = ("float64", "float32", "float16", "int64", "int32", "int16", "int8", "uint8")
 
-T = TypeVar("T")
+#: Results that are under way before the host waits for the first of them.
+UNDER_WAY = 2
+
+Tag = TypeVar("Tag")
+Made = TypeVar("Made")
+
+#: Something to know rows by, and the rows, read where they are asked for.
+Task = tuple[Tag, Callable[[], np.ndarray]]
 
 
-class _Buffers:
-    """Two pinned buffers of a thread: one is filled while the other is copied."""
+@dataclass
+class _Buffer:
+    """A pinned buffer, and when it has been copied."""
 
-    def __init__(self) -> None:
-        self._buffers = [torch.empty(0, dtype=torch.uint8), torch.empty(0, dtype=torch.uint8)]
-        self._copied = [torch.cuda.Event(), torch.cuda.Event()]
-        self._turn = 0
-
-    def upload(self, rows: np.ndarray, device: torch.device) -> torch.Tensor:
-        """A copy on the device, on the current stream."""
-        turn = self._turn = 1 - self._turn
-        self._copied[turn].synchronize()  # what was in this buffer has been copied
-        if self._buffers[turn].numel() < rows.nbytes:
-            self._buffers[turn] = torch.empty(rows.nbytes, dtype=torch.uint8, pin_memory=True)
-        kind = torch.from_numpy(np.empty(0, rows.dtype)).dtype
-        staged = self._buffers[turn][: rows.nbytes].view(kind).view(rows.shape)
-        np.copyto(staged.numpy(), rows)
-        block = staged.to(device, non_blocking=True)
-        self._copied[turn].record()
-        return block
+    memory: torch.Tensor
+    copied: torch.cuda.Event
 
 
 class Lanes:
-    """A lane for every thread: pinned buffers of its own, and with the others one stream beside the main one.
+    """A stream beside the main one, on which rows go up.
 
-    What lies on the device when they are made may be written to.
+    Threads read rows and fill buffers; this thread alone speaks to the device.  What lies there when the lanes are
+    made may be written to.
 
     Parameters
     ----------
     device : torch.device
         Where it is the host, as under the interpreter, nothing is copied.
+    workers : Workers
     """
 
-    def __init__(self, device: torch.device) -> None:
+    def __init__(self, device: torch.device, workers: Workers) -> None:
         self.device = device
-        self._own = threading.local()
+        self.workers = workers
+        self._free: deque[_Buffer] = deque()
         if device.type == "cuda":
             self._stream = torch.cuda.Stream(device)
             self._stream.wait_stream(torch.cuda.default_stream(device))
 
-    def run(self, rows: np.ndarray, work: Callable[[torch.Tensor], T]) -> T:
-        """work(rows on the device), on the lanes' stream, while the main one goes on with what it has."""
-        if rows.dtype.name not in SHARED_TYPES or not rows.dtype.isnative:
-            rows = rows.astype(exact_float(rows.dtype))
-        if self.device.type == "cpu":
-            return work(torch.from_numpy(np.ascontiguousarray(rows)))
-        with torch.cuda.device(self.device), torch.cuda.stream(self._stream):
-            if not hasattr(self._own, "buffers"):
-                self._own.buffers = _Buffers()
-            return work(self._own.buffers.upload(rows, self.device))
+    @property
+    def beside(self) -> AbstractContextManager[Any]:
+        """Within it work goes to this stream."""
+        return torch.cuda.stream(self._stream) if self.device.type == "cuda" else nullcontext()
 
-    def finish(self) -> None:
-        """Let what comes next on the main stream wait for all that the lanes have begun."""
-        if self.device.type == "cuda":
-            torch.cuda.default_stream(self.device).wait_stream(self._stream)
+    def blocks(self, tasks: Iterator[Task[Tag]]) -> Generator[tuple[Tag, torch.Tensor], None, None]:
+        """Rows on the device, in order, on this stream; further ones are read and copied meanwhile."""
+
+        def fill(task: tuple[Tag, Callable[[], np.ndarray], _Buffer | None]) -> torch.Tensor:
+            _, read, buffer = task
+            rows = read()
+            if rows.dtype.name not in SHARED_TYPES or not rows.dtype.isnative:
+                rows = rows.astype(exact_float(rows.dtype))
+            if buffer is None:
+                return torch.from_numpy(np.ascontiguousarray(rows))
+            return self._staged(buffer, rows)
+
+        with closing(self.workers.in_order(fill, self._with_buffers(tasks))) as done:
+            for (tag, _, buffer), staged in done:
+                with self.beside:
+                    block = staged.to(self.device, non_blocking=True)
+                if buffer is not None:
+                    buffer.copied.record(self._stream)
+                    self._free.append(buffer)
+                yield tag, block
+
+    def computed(
+        self, tasks: Iterator[Task[Tag]], work: Callable[[Tag, torch.Tensor], torch.Tensor]
+    ) -> Generator[tuple[Tag, np.ndarray], None, None]:
+        """What is made of rows on the device, on the host, in order; the host waits as late as it can."""
+        under_way: deque[tuple[Tag, torch.Tensor]] = deque()
+        with closing(self.blocks(tasks)) as blocks:
+            for tag, block in blocks:
+                with self.beside:
+                    under_way.append((tag, work(tag, block)))
+                if len(under_way) > UNDER_WAY:
+                    yield self._taken(under_way)
+            while under_way:
+                yield self._taken(under_way)
 
     def hand_over(self, tensor: torch.Tensor) -> torch.Tensor:
-        """A tensor that a lane has made, for use on the main stream."""
+        """A tensor that was made on this stream, for use on the main one."""
         if self.device.type == "cuda":
             self.finish()
             tensor.record_stream(torch.cuda.default_stream(self.device))
         return tensor
 
-    def part_moments(self, part: Part, weights: np.ndarray | None) -> PartMoments:
-        """Sums over a part, as `algorithm.frame.part_moments` takes them over each of its blocks."""
-        mass = float(len(part)) if weights is None else float(weights.sum())
+    def finish(self) -> None:
+        """Let what comes next on the main stream wait for all that has been begun here."""
+        if self.device.type == "cuda":
+            torch.cuda.default_stream(self.device).wait_stream(self._stream)
 
-        def work(block: torch.Tensor) -> np.ndarray:
-            wide = block.double()
-            w = wide.new_ones(len(wide)) if weights is None else torch.from_numpy(weights).to(wide.device)
-            sums = w @ wide
-            away = wide - sums / (mass if mass > 0 else 1.0)
-            scatter = torch.dot(w, torch.linalg.vecdot(away, away))
-            return torch.cat([sums, scatter.view(1)]).cpu().numpy()
+    def _taken(self, under_way: deque[tuple[Tag, torch.Tensor]]) -> tuple[Tag, np.ndarray]:
+        tag, result = under_way.popleft()
+        with self.beside:
+            return tag, result.cpu().numpy()
 
-        found = self.run(part.rows, work)
-        if not np.isfinite(found[:-1]).all():
-            for bounds in part.bounds():
-                part.refuse_nonfinite(*bounds)
-        n_usable = len(part) if weights is None else int(np.count_nonzero(weights))
-        return PartMoments(found[None, :-1], np.array([mass]), found[-1:], n_usable)
+    def _with_buffers(
+        self, tasks: Iterator[Task[Tag]]
+    ) -> Generator[tuple[Tag, Callable[[], np.ndarray], _Buffer | None], None, None]:
+        """Each task with a buffer that nothing is copied from any more."""
+        for tag, read in tasks:
+            buffer = None
+            if self.device.type == "cuda":
+                buffer = self._free.popleft() if self._free else _Buffer(torch.empty(0), torch.cuda.Event())
+                buffer.copied.synchronize()
+            yield tag, read, buffer
 
-    def part_deviations(self, part: Part, mean: np.ndarray) -> np.ndarray:
-        """Squared distances of a part's rows to the mean (D,), (n,) float64."""
+    @staticmethod
+    def _staged(buffer: _Buffer, rows: np.ndarray) -> torch.Tensor:
+        """Rows in a pinned buffer."""
+        if buffer.memory.nbytes < rows.nbytes:
+            buffer.memory = torch.empty(rows.nbytes, dtype=torch.uint8, pin_memory=True)
+        kind = torch.from_numpy(np.empty(0, rows.dtype)).dtype
+        staged = buffer.memory[: rows.nbytes].view(kind).view(rows.shape)
+        np.copyto(staged.numpy(), rows)
+        return staged
 
-        def work(block: torch.Tensor) -> np.ndarray:
-            away = block.double() - torch.from_numpy(mean).to(block.device)
-            return torch.linalg.vecdot(away, away).cpu().numpy()
 
-        return self.run(part.rows, work)
+def parts_of(rows: Rows) -> Iterator[Task[Part]]:
+    """Every part of rows, to be copied."""
+    with closing(rows.parts()) as parts:
+        for part in parts:
+            yield part, lambda part=part: part.rows  # type: ignore[misc]

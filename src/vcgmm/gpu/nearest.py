@@ -18,7 +18,7 @@ from .tiling import Tiling, tiling
 PAIRS, PAIR_FEATURES = 32, 128
 
 #: Points whose old winners one program looks up, and features of them that it compares.
-LOOKED_UP, LOOKED_UP_FEATURES = 32, 64
+LOOKED_UP, LOOKED_UP_FEATURES = 32, 32
 
 
 @dataclass(frozen=True)
@@ -195,6 +195,7 @@ def unlisted_distances(
         table.shape[1], centres, precisions, offsets, extra, counts, N_BEST=n_best,
         COLUMNS=triton.next_power_of_2(n_best), STEPS=table.shape[1].bit_length(), POINTS=LOOKED_UP,
         FEATURES=min(LOOKED_UP_FEATURES, triton.next_power_of_2(points.n_features)), FORM=form,
+        num_warps=1,
     )  # fmt: skip
     return extra, counts
 

@@ -17,16 +17,20 @@ from ..algorithm.frame import moments as moments_by_parts
 from ..algorithm.pipeline import check_distinct, make_coreset, refuse_too_few
 from ..algorithm.random import generator
 from ..algorithm.settings import Settings
-from ..data import ArrayRows, Rows
+from ..data import Rows, Selection
 from ..parallel import Workers
 from .coreset import lightweight_coreset, moments
 from .hashing import count_distinct
-from .lanes import Lanes
+from .lanes import Lanes, Task
 from .memory import check_memory
+from .passes import DevicePasses
 from .points import STORED, DevicePoints
 from .tensors import TensorRows, blocks_of, rows_on
 
 FLOAT32 = np.dtype(np.float32)
+
+#: Values that are copied to the device at a time.
+COPIED_VALUES = 1 << 21
 
 #: Types of rows on the host that are stored on the device as they are: they are small, and no digit is lost.
 NARROW = {"uint8": torch.uint8, "int8": torch.int8, "float16": torch.float16}
@@ -104,11 +108,9 @@ class Plan:
 
     def from_host(self, rows: Rows, weights: np.ndarray | None) -> Prepared:
         """Draw the coreset with passes over the rows that the device computes, and copy it there."""
-        lanes = Lanes(self.device)
-        facts = moments_by_parts(rows, weights, self.workers, self.advance, lanes.part_moments)
-        coreset = make_coreset(
-            rows, weights, facts, self.settings, self.workers, self.advance, lanes.part_deviations
-        )
+        passes = DevicePasses(Lanes(self.device, self.workers))
+        facts = moments_by_parts(rows, weights, self.workers, self.advance, passes.moments)
+        coreset = make_coreset(rows, weights, facts, self.settings, self.workers, self.advance, passes.deviations)
         check_distinct(coreset, "n_components", self.settings.n_components, rows.n_samples)
         return Prepared(coreset, self.points_of(coreset, rows.dtype, facts.frame(FLOAT32)), facts)
 
@@ -156,33 +158,22 @@ class Plan:
             stored[part] = _entered(tensor[part], frame).float()
         return Prepared(coreset, self._points(stored, 1.0, masses, frame), facts)
 
-    def _copy(self, source: Any, kind: torch.dtype, frame: Frame | None) -> torch.Tensor:
+    def _copy(self, source: np.ndarray | Selection, kind: torch.dtype, frame: Frame | None) -> torch.Tensor:
         """Rows of the host, entered into a frame or as they are, on the device."""
-        rows = ArrayRows(source) if isinstance(source, np.ndarray) else source
-        stored = torch.empty((len(source), _width(source)), dtype=kind, device=self.device)
-        lanes = Lanes(self.device)
+        array = source if isinstance(source, np.ndarray) else source.array
+        stored = torch.empty((len(source), array.shape[1]), dtype=kind, device=self.device)
+        step = max(1, COPIED_VALUES // array.shape[1])
 
-        def parts() -> Iterator[tuple[slice, np.ndarray]]:
-            if isinstance(rows, ArrayRows):
-                for part in rows.parts():
-                    yield slice(part.first, part.first + len(part)), part.rows
-            else:
-                step = 8 * ArrayRows(source.array).rows_per_block
-                for first in range(0, len(source), step):
-                    yield slice(first, first + step), source
+        def tasks() -> Iterator[Task[slice]]:
+            for first in range(0, len(source), step):
+                place = slice(first, min(first + step, len(source)))
+                yield place, lambda place=place: source[place]  # type: ignore[misc]
 
-        def work(task: tuple[slice, Any]) -> None:
-            place, given = task
-            array = given if isinstance(given, np.ndarray) else given[place]
-
-            def put(block: torch.Tensor) -> None:
-                stored[place] = block if frame is None else _entered(block, frame).to(kind)
-
-            lanes.run(array, put)
-
-        with closing(self.workers.in_order(work, parts())) as done:  # type: ignore[arg-type]
-            for _ in done:
-                pass
+        lanes = Lanes(self.device, self.workers)
+        with closing(lanes.blocks(tasks())) as blocks:
+            for place, block in blocks:
+                with lanes.beside:
+                    stored[place] = block if frame is None else _entered(block, frame).to(kind)
         lanes.finish()
         return stored
 
@@ -204,11 +195,6 @@ class Plan:
         settings = self.settings
         shape = (settings.n_components, settings.truncation, settings.n_candidates + settings.n_explore)
         check_memory(self.device, n_points, n_features, itemsize, shape)
-
-
-def _width(source: Any) -> int:
-    """Features of an array or of a `Selection`."""
-    return int((source if isinstance(source, np.ndarray) else source.array).shape[1])
 
 
 def _entered(block: torch.Tensor, frame: Frame) -> torch.Tensor:

@@ -11,7 +11,7 @@ import torch
 from ..algorithm.frame import Frame
 from ..data import Part, Rows
 from ..parallel import Workers
-from .lanes import Lanes
+from .lanes import Lanes, parts_of
 from .points import DevicePoints
 from .tensors import blocks_of, rows_on
 
@@ -21,8 +21,8 @@ def local_blocks(
 ) -> Generator[tuple[Part, torch.Tensor], None, None]:
     """All rows in order, each block with the part that it is: (n, D) float32.
 
-    Rows of the host go up on other threads while what was made of the last block is still computed.  Of rows on
-    the device the parts hold no values: they know their place alone.
+    Rows of the host go up while what is made of the last block is still computed.  Of rows on the device the parts
+    hold no values: they know their place alone.
     """
     origin = torch.from_numpy(frame.origin).to(device)
     there = rows_on(device, rows)
@@ -31,13 +31,11 @@ def local_blocks(
             local = ((there.wide(place) - origin) * frame.scale).float()
             yield Part(place.start, np.empty((len(local), 0)), None, rows), local
         return
-    lanes = Lanes(device)
-
-    def enter(block: torch.Tensor) -> torch.Tensor:
-        return ((block.double() - origin) * frame.scale).float()
-
-    with closing(workers.in_order(lambda part: lanes.run(part.rows, enter), rows.parts())) as parts:
-        for part, local in parts:
+    lanes = Lanes(device, workers)
+    with closing(lanes.blocks(parts_of(rows))) as blocks:
+        for part, block in blocks:
+            with lanes.beside:
+                local = ((block.double() - origin) * frame.scale).float()
             yield part, lanes.hand_over(local)
 
 

@@ -159,7 +159,7 @@ def search_tiles(
         nearest = tl.min(tl.where(found, distance, float("inf")), axis=1)
         nearest = tl.where(inside, nearest, 0.0)
         distance = tl.where(found, distance, nearest[:, None])
-        share = tl.exp((nearest[:, None] - distance) * precision)
+        share = tl.exp(tl.minimum((nearest[:, None] - distance) * precision, 0.0))
         share = tl.where(found & ((precision >= 0) | (column == 0)), share, 0.0)
         total = tl.where(inside, tl.sum(share, axis=1), 1.0)
         part = tl.where(share > NEGLIGIBLE, share * (weight / total)[:, None], 0.0)
