@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from vcgmm.algorithm import cells
 from vcgmm.algorithm.cells import POINTS_PER_TASK, Neighbourhoods, cut_into_tasks, sort_by_cluster
+from vcgmm.algorithm.natural import Natural
 from vcgmm.parallel import Workers
 
 
@@ -47,7 +48,7 @@ def test_few_clusters_are_all_compared(n_clusters: int, workers: Workers) -> Non
     means = np.random.default_rng(1).normal(size=(n_clusters, 4)).astype(np.float32)
     size = min(12, n_clusters)
     neighbourhoods = Neighbourhoods(n_clusters, min(5, n_clusters), size, 0, 0, workers)
-    assert neighbourhoods.update(means) == n_clusters * n_clusters
+    assert neighbourhoods.update(Natural.shared(means)) == n_clusters * n_clusters
     assert recall(neighbourhoods.nearest, nearest_lists(means, size)) > 0.99
     np.testing.assert_array_equal(neighbourhoods.neighbors[:, 0], np.arange(n_clusters))
 
@@ -62,7 +63,7 @@ def test_neighbourhoods_come_closer_to_the_truth_with_every_update(
     neighbourhoods = Neighbourhoods(900, 5, 16, 0, 0, workers)
     recalls = []
     for _ in range(3):
-        neighbourhoods.update(means)
+        neighbourhoods.update(Natural.shared(means))
         recalls.append(recall(neighbourhoods.nearest, true))
     assert recalls[0] > 0.5
     assert recalls[0] < recalls[1] < recalls[2]
@@ -77,7 +78,7 @@ def test_lists_hold_nobody_twice_and_begin_with_the_cluster(
     rng = np.random.default_rng(3)
     neighbourhoods = Neighbourhoods(300, 4, 20, 3, 0, workers)
     for _ in range(4):
-        neighbourhoods.update(rng.normal(size=(300, 2)).astype(np.float32))
+        neighbourhoods.update(Natural.shared(rng.normal(size=(300, 2)).astype(np.float32)))
         for lists in (neighbourhoods.neighbors, neighbourhoods.nearest, neighbourhoods.candidates):
             np.testing.assert_array_equal(lists[:, 0], np.arange(300))
             assert all(len(set(row)) == len(row) for row in lists.tolist())
@@ -86,7 +87,7 @@ def test_lists_hold_nobody_twice_and_begin_with_the_cluster(
 def test_clusters_are_linked_anew_at_first_and_then_every_fourth_time(workers: Workers) -> None:
     means = np.random.default_rng(4).normal(size=(40, 2)).astype(np.float32)
     neighbourhoods = Neighbourhoods(40, 3, 8, 0, 0, workers)
-    linked = [neighbourhoods.update(means) > 0 for _ in range(9)]
+    linked = [neighbourhoods.update(Natural.shared(means)) > 0 for _ in range(9)]
     assert linked == [True, True, False, False, True, False, False, False, True]
 
 
@@ -95,7 +96,7 @@ def test_exploration_tries_others_every_time(workers: Workers) -> None:
     neighbourhoods = Neighbourhoods(200, 3, 10, 4, 0, workers)
     lists = []
     for _ in range(5):
-        neighbourhoods.update(means)
+        neighbourhoods.update(Natural.shared(means))
         lists.append(neighbourhoods.candidates.copy())
     assert all((a != b).any() for a, b in itertools.pairwise(lists))
 
@@ -107,7 +108,7 @@ def test_neighbourhoods_do_not_depend_on_the_number_of_threads(monkeypatch: pyte
     for n_threads in (1, 3):
         with Workers(n_threads) as workers:
             neighbourhoods = Neighbourhoods(500, 4, 12, 2, 7, workers)
-            neighbourhoods.update(means)
-            neighbourhoods.update(means)
+            neighbourhoods.update(Natural.shared(means))
+            neighbourhoods.update(Natural.shared(means))
             found.append(neighbourhoods.candidates)
     np.testing.assert_array_equal(found[0], found[1])

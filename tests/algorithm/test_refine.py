@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from vcgmm import VCGMM, Iteration
 from vcgmm.algorithm import reference, routing, row_search
+from vcgmm.algorithm.extent import Extent
 from vcgmm.algorithm.row_search import RowSearch
 from vcgmm.data import ArrayRows
 from vcgmm.parallel import Workers
@@ -217,7 +218,7 @@ def search_over(X: np.ndarray, n_components: int, workers: Workers) -> tuple[Row
     absolute = np.abs(X - model._frame.origin).sum(axis=0) * model._frame.scale
     settings = settings_of(model, ArrayRows(X))
     rows, frame = ArrayRows(X), model._frame
-    search = RowSearch(rows, None, len(X), frame, settings, absolute, 1e-12, workers, lambda _: None)
+    search = RowSearch(rows, None, Extent(len(X), absolute), frame, settings, 1e-12, workers, lambda _: None)
     return search, model
 
 

@@ -5,12 +5,12 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from vcgmm.algorithm.blocked import search_cells
 from vcgmm.algorithm.cells import Neighbourhoods, sort_by_cluster
-from vcgmm.algorithm.estep import Quanta
+from vcgmm.algorithm.extent import Extent
 from vcgmm.algorithm.frame import Frame
-from vcgmm.distributed.blocks import Block, add_sums, first_winners, make_block, put_in_order
-from vcgmm.distributed.blocks import Sums as BlockSums
+from vcgmm.algorithm.natural import Natural
+from vcgmm.algorithm.sums import Sums, Totals
+from vcgmm.distributed.blocks import Block, add_all, first_winners, make_block, put_in_order
 from vcgmm.distributed.coreset import take_all
 from vcgmm.distributed.pieces import Piece
 from vcgmm.parallel import Workers
@@ -24,26 +24,24 @@ def test_sums_over_parts_of_the_points_add_up_to_those_over_all(cuts: list[int],
     means = rng.normal(size=(20, 3))
     labels = rng.integers(20, size=700).astype(np.int32)
     neighbourhoods = Neighbourhoods(20, 3, 8, 0, 0, workers)
-    neighbourhoods.update(means)
+    natural = Natural.shared(means)
+    neighbourhoods.update(natural)
 
-    def search(low: int, high: int) -> tuple[BlockSums, np.ndarray]:
+    def search(low: int, high: int) -> tuple[Totals, np.ndarray]:
         winners = first_winners(labels[low:high], 4)
         order, start = sort_by_cluster(winners[:, 0], 20)
-        sums = search_cells(
-            points[low:high], weights[low:high], winners, order, start, neighbourhoods.candidates, means, 0.7,
-            quanta.magic_numbers(means), workers,
-        )  # fmt: skip
-        return BlockSums(*sums), winners
+        sums = Sums(natural, extent.rounding(natural), workers)
+        candidates = neighbourhoods.candidates
+        sums.search(points[low:high], weights[low:high], winners, order, start, candidates, 0.7)
+        return sums.totals(), winners
 
-    quanta = Quanta(points[: cuts[1]], weights[: cuts[1]], workers)
-    for low, high in pairwise(cuts[1:]):
-        quanta = quanta + Quanta(points[low:high], weights[low:high], workers)
-    assert quanta.total_weight == pytest.approx(weights.sum())
-    assert quanta.absolute == pytest.approx(weights @ np.abs(points))
+    extent = add_all(*(Extent.of(points[low:high], weights[low:high], workers) for low, high in pairwise(cuts)))
+    assert extent.total_weight == pytest.approx(weights.sum())
+    assert extent.absolute == pytest.approx(weights @ np.abs(points))
     whole, winners = search(0, 700)
     parts = [search(low, high) for low, high in pairwise(cuts)]
     before = parts[0][0].shifts.copy()
-    total = add_sums(*(sums for sums, _ in parts))
+    total = add_all(*(sums for sums, _ in parts))
     assert (parts[0][0].shifts == before).all()  # what was added up is left as it was
     assert total.facts == pytest.approx(whole.facts)
     assert total.shifts == pytest.approx(whole.shifts, abs=1e-9)

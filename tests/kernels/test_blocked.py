@@ -10,17 +10,17 @@ from hypothesis import strategies as st
 
 from vcgmm.algorithm import reference
 from vcgmm.algorithm.cells import sort_by_cluster
-from vcgmm.algorithm.estep import Quanta
+from vcgmm.algorithm.extent import Extent
+from vcgmm.algorithm.natural import Natural
 from vcgmm.kernels.blocked import (
     BLOCK,
     BLOCKS_PER_FLUSH,
     ROUND,
-    distance_of,
     search_tasks,
-    truncated_posterior,
 )
 from vcgmm.kernels.panels import panel_shape
 from vcgmm.kernels.selection import FEW, key_indices, key_type
+from vcgmm.kernels.winners import cost_from, truncated_posterior
 from vcgmm.parallel import Workers
 
 pytestmark = pytest.mark.interpreted
@@ -61,7 +61,7 @@ class Found:
     winners: np.ndarray
     shifts: np.ndarray
     masses: np.ndarray
-    facts: np.ndarray  # summed over tasks: log sum, scatter, error of the nearest, moved, evaluations
+    facts: np.ndarray  # summed over tasks: log sum, scatter, error of the nearest, weight, moved, evaluations
 
 
 def search(p: Problem, sigma2: float | None, cuts: tuple[int, ...] = (), points_per_task: int = 1 << 30) -> Found:
@@ -72,15 +72,17 @@ def search(p: Problem, sigma2: float | None, cuts: tuple[int, ...] = (), points_
     task_cell = p.K[order[task_start], 0]
     n_candidates = p.candidates.shape[1]
     indices = key_indices(n_candidates, key_type(p.Y.dtype, n_candidates))
-    shift_magic, magic_row, mass_magic = Quanta(p.Y, p.gamma, Workers(1)).magic_numbers(p.mu)
-    winners, facts = p.K.copy(), np.zeros((len(task_cell), 5))
+    natural = Natural.shared(p.mu)
+    rounding = Extent.of(p.Y, p.gamma, Workers(1)).rounding(natural)
+    winners, facts = p.K.copy(), np.zeros((len(task_cell), 6))
     limits = [0, *cuts, len(task_cell)]
     shifts, masses = np.zeros((len(limits), n_clusters, n_features)), np.zeros((len(limits), n_clusters))
     for i, (first, last) in enumerate(itertools.pairwise(limits)):
         search_tasks(
             first, last, task_cell, np.array([*task_start, len(p.Y)]), p.Y, p.gamma, order, p.candidates, p.mu,
-            winners, -1.0 if sigma2 is None else 0.5 / sigma2, indices, shift_magic, magic_row, mass_magic,
-            shifts[i], masses[i], facts,
+            natural.precisions, natural.offsets, winners, -1.0 if sigma2 is None else 0.5 / sigma2, indices,
+            natural.farthest, rounding.shifts, rounding.scatters, rounding.rows, rounding.masses, shifts[i],
+            np.zeros((n_clusters, 2, 0)), masses[i], facts,
         )  # fmt: skip
     return Found(winners, shifts.sum(axis=0), masses.sum(axis=0), facts.sum(axis=0))
 
@@ -124,8 +126,9 @@ def test_with_all_clusters_as_candidates_a_search_is_exact(truncation: int) -> N
     assert_sums(p, sigma2, found, 1e-6)
     assert bound_of(p, sigma2, found) == pytest.approx(reference.bound(p.Y, p.gamma, p.mu, sigma2, found.winners))
     assert found.facts[2] == pytest.approx(reference.quantization_error(p.Y, p.gamma, p.mu))
-    assert found.facts[3] == np.count_nonzero(found.winners[:, 0] != p.K[:, 0])
-    assert found.facts[4] == 80 * 10
+    assert found.facts[3] == pytest.approx(p.gamma.sum())
+    assert found.facts[4] == np.count_nonzero(found.winners[:, 0] != p.K[:, 0])
+    assert found.facts[5] == 80 * 10
 
 
 @pytest.mark.parametrize("truncation", [3, FEW + 2])
@@ -204,7 +207,7 @@ def test_old_winners_outside_the_list_give_way_only_to_nearer_candidates(
 def test_distances_to_winners_outside_the_list_are_counted() -> None:
     p = problem(4, 3, n_candidates=4)
     outside = sum(len(np.setdiff1d(k, p.candidates[k[0]])) for k in p.K)
-    assert search(p, 0.5).facts[4] == 80 * 4 + outside
+    assert search(p, 0.5).facts[5] == 80 * 4 + outside
 
 
 # --------------------------------------------------------------------------------------------------------- filling
@@ -218,7 +221,7 @@ def test_any_number_of_candidates_can_be_searched(n_candidates: int, dtype: type
     np.testing.assert_array_equal(found.winners, best_known(p))
     assert_sums(p, 0.6, found, 1e-6 if dtype is np.float64 else 1e-4)
     outside = sum(len(np.setdiff1d(k, p.candidates[k[0]])) for k in p.K)
-    assert found.facts[4] == 80 * n_candidates + outside
+    assert found.facts[5] == 80 * n_candidates + outside
 
 
 @pytest.mark.parametrize("truncation", [3, FEW, FEW + 1, 7])
@@ -253,7 +256,7 @@ def test_blocks_of_any_size_are_searched_exactly(n: int, truncation: int, seed: 
     found = search(p, 0.6)
     np.testing.assert_array_equal(found.winners, best_known(p))
     assert_sums(p, 0.6, found, 1e-6)
-    assert found.facts[4] == n * 7
+    assert found.facts[5] == n * 7
 
 
 @pytest.mark.parametrize("truncation", [3, FEW + 1])
@@ -273,8 +276,8 @@ def test_what_fills_up_a_block_changes_no_point(D: int, truncation: int) -> None
 
 def test_rounding_makes_no_distance_negative() -> None:
     products = np.array([[2.0, 1.0]], np.float32)
-    assert distance_of(0, 0, products, np.array([2.0], np.float32), np.ones(2, np.float32)) == 0.0
-    assert distance_of(0, 1, products, np.array([2.0], np.float32), np.ones(2, np.float32)) == 1.0
+    assert cost_from(0, 0, products, np.array([2.0], np.float32), np.ones(2, np.float32)) == 0.0
+    assert cost_from(0, 1, products, np.array([2.0], np.float32), np.ones(2, np.float32)) == 1.0
 
 
 # ---------------------------------------------------------------------------------------------------------- blocks
@@ -303,8 +306,8 @@ def test_sums_do_not_depend_on_who_runs_which_task(sigma2: float | None) -> None
 def test_sums_are_exact_multiples_of_a_quantum(n_candidates: int) -> None:
     p = problem(7, 3, n_candidates, np.float32)
     found = search(p, 0.5)
-    shift_magic, magic_row, mass_magic = Quanta(p.Y, p.gamma, Workers(1)).magic_numbers(p.mu)
-    for sums, magic in ((found.shifts, shift_magic[magic_row]), (found.masses, mass_magic)):
+    rounding = Extent.of(p.Y, p.gamma, Workers(1)).rounding(Natural.shared(p.mu))
+    for sums, magic in ((found.shifts, rounding.shifts[rounding.rows]), (found.masses, rounding.masses)):
         quantum = magic / (1.5 * 2.0**52)
         assert (sums / quantum % 1 == 0).all()
 

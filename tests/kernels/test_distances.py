@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from vcgmm.algorithm import reference
-from vcgmm.kernels.distances import block_distances, distances_to, local_rows, squared_distance, transpose_rows
+from vcgmm.kernels.distances import distances_to, local_rows, squared_distance, transpose_rows
 
 pytestmark = pytest.mark.interpreted
 
@@ -43,23 +43,6 @@ def test_a_direct_distance_keeps_its_digits_far_from_the_origin(dtype: type, rto
     direct = [[squared_distance(a, i, b, j) for j in range(5)] for i in range(4)]
     expected = reference.squared_distances(a.astype(np.float64), b.astype(np.float64))
     np.testing.assert_allclose(direct, expected, rtol=rtol)
-
-
-@pytest.mark.parametrize(("dtype", "rtol"), TYPES)
-def test_a_product_gives_the_distances_of_a_block(dtype: type, rtol: float) -> None:
-    rng = np.random.default_rng(2)
-    centres, points = rng.normal(size=(7, 3)).astype(dtype), rng.normal(size=(5, 3)).astype(dtype)
-    out = np.empty((7, 5), dtype)
-    block_distances(centres, (centres**2).sum(axis=1), points.T.copy(), (points**2).sum(axis=1), out)
-    np.testing.assert_allclose(out, reference.squared_distances(centres, points), rtol=0, atol=100 * rtol)
-
-
-def test_rounding_makes_no_distance_negative() -> None:
-    points = (1e3 + np.random.default_rng(3).normal(size=(40, 5))).astype(np.float32)
-    out = np.empty((40, 40), np.float32)
-    squares = (points**2).sum(axis=1)
-    block_distances(points, squares, points.T.copy(), squares, out)
-    assert out.min() == 0.0
 
 
 def test_distances_to_chosen_centres_are_taken_in_float64() -> None:

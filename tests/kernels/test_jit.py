@@ -41,11 +41,11 @@ def test_points_are_added_strictly_inside_a_fast_kernel() -> None:
 def test_local_sums_are_added_strictly_inside_a_fast_kernel() -> None:
     add_strictly = compiled_like(add_moments, add_moments.py_func)
 
-    def add_all(totals, masses, sums, centres, magic, row, mass_magic):
+    def add_all(totals, masses, sums, means, magic, row, mass_magic):
         for slot in range(sums.shape[0]):
-            add_strictly(totals, masses, 0, sums, slot, 0.3, centres, magic, row, mass_magic)
+            add_strictly(totals, masses, 0, sums, slot, 0.3, means, slot, magic, row, mass_magic)
 
     totals, masses = np.zeros((1, 4)), np.zeros(1)
-    sums, centres = np.random.default_rng(1).random((2, 50, 4))
-    compiled_like(weighted_sum, add_all)(totals, masses, sums, centres[None], MAGIC, ROW, MASS_MAGIC)
+    sums, means = np.random.default_rng(1).random((2, 50, 4))
+    compiled_like(weighted_sum, add_all)(totals, masses, sums, means, MAGIC, ROW, MASS_MAGIC)
     assert_multiples_of_the_quantum(totals, masses)

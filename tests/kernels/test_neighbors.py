@@ -6,15 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vcgmm.algorithm import reference
-from vcgmm.kernels.neighbors import (
-    CLASSES,
-    fill_pool,
-    join_neighbourhoods,
-    link_groups,
-    sort_roughly,
-    threshold_of,
-    turn_round,
-)
+from vcgmm.algorithm.natural import Natural
+from vcgmm.kernels.links import fill_pool, link_groups
+from vcgmm.kernels.neighbors import join_neighbourhoods, turn_round
+from vcgmm.kernels.shortlist import CLASSES, sort_roughly, threshold_of
 
 pytestmark = pytest.mark.interpreted
 
@@ -40,7 +35,11 @@ def link(
     nearest = np.empty((n_clusters, n_nearest), np.int32)
     counts = np.full(n_groups, -1)
     pool = pool_size or n_clusters
-    link_groups(0, n_groups, start, order, near_groups, known, pool, means, neighbors, nearest, counts)
+    natural = Natural.shared(means)
+    link_groups(
+        0, n_groups, start, order, near_groups, known, pool, means, natural.variances, natural.precisions,
+        natural.offsets, neighbors, nearest, counts,
+    )  # fmt: skip
     assert (counts > 0).all()
     assert counts.sum() <= n_clusters * pool
     return neighbors, nearest

@@ -5,7 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vcgmm.kernels.panels import LARGEST_PRODUCT, local_panels, multiply_panels, panel_shape
+from vcgmm.algorithm.natural import Natural
+from vcgmm.kernels.costs import natural_panels
+from vcgmm.kernels.panels import LARGEST_PRODUCT, multiply_panels, panel_shape
 
 pytestmark = pytest.mark.interpreted
 
@@ -24,10 +26,12 @@ def test_panels_cover_all_features_and_are_as_few_as_can_be(n_features: int, n_r
 def test_products_of_panels_are_those_of_the_whole(n_panels: int, width: int) -> None:
     rng = np.random.default_rng(n_panels)
     source, origin, rows = rng.normal(size=(9, 7)), rng.normal(size=7), np.array([4, 0, 8, 4])
-    panels, squares = np.zeros((n_panels, 4, width)), np.empty(4)
-    local_panels(source, rows, origin, panels, squares)
+    panels, constants, squares = np.zeros((n_panels, 4, width)), np.empty(4), np.empty(4)
+    natural = Natural.shared(source)
+    natural_panels(source, natural.precisions, natural.offsets, rows, origin, panels, constants, squares)
     local = source[rows] - origin
     np.testing.assert_allclose(squares, (local**2).sum(axis=1))
+    np.testing.assert_array_equal(constants, squares)
     others = np.zeros((6, n_panels * width))
     others[:, :7] = rng.normal(size=(6, 7))
     columns, products, scratch = np.full((width, 8), np.nan), np.empty((4, 8)), np.empty((4, 8))

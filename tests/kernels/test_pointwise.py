@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from vcgmm.algorithm import reference
 from vcgmm.algorithm.cells import sort_by_cluster
-from vcgmm.algorithm.estep import Quanta
+from vcgmm.algorithm.extent import Extent
+from vcgmm.algorithm.natural import Natural
 from vcgmm.kernels.pointwise import search_points, sum_points, update_neighbors
 from vcgmm.parallel import Workers
 
@@ -54,11 +55,11 @@ def search(p: Problem) -> tuple[np.ndarray, ...]:
 
 
 def add_up(p: Problem, sigma2: float, winners: np.ndarray, near: np.ndarray) -> tuple[np.ndarray, ...]:
-    shift_magic, magic_row, mass_magic = Quanta(p.Y, p.gamma, Workers(1)).magic_numbers(p.mu)
+    rounding = Extent.of(p.Y, p.gamma, Workers(1)).rounding(Natural.shared(p.mu))
     shifts, masses, facts = np.zeros((C, D)), np.zeros(C), np.empty((N, 2))
     sum_points(
-        0, N, p.Y, p.gamma, p.mu, winners, near, 0.5 / sigma2, shift_magic, magic_row, mass_magic,
-        shifts, masses, facts,
+        0, N, p.Y, p.gamma, p.mu, winners, near, 0.5 / sigma2, rounding.shifts, rounding.rows,
+        rounding.masses, shifts, masses, facts,
     )  # fmt: skip
     return shifts, masses, facts
 

@@ -6,13 +6,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..kernels.blocked import search_tasks
-from ..kernels.selection import key_indices, key_type
 from ..kernels.sorting import take_rows
 from ..parallel import Workers
-from .cells import Neighbourhoods, cut_into_tasks, sort_by_cluster
-from .estep import Quanta, State, scatter_of
+from .cells import Neighbourhoods, sort_by_cluster
+from .estep import State, scatter_of
+from .extent import Extent
 from .mstep import Statistics, initial_variance
+from .natural import Natural
+from .sums import Sums
 
 #: Points are put physically in order once this share of them has left its place.
 RESORT_SHARE = 0.2
@@ -66,7 +67,7 @@ class BlockedSearch:
         self.variance_floor = variance_floor
         self.workers = workers
         self.reorder = reorder
-        self._quanta = Quanta(points, weights, workers)
+        self._extent = Extent.of(points, weights, workers)
         self._misplaced = len(points)
         self._rows = np.arange(
             len(points), dtype=np.int32 if len(points) < 1 << 31 else np.int64
@@ -85,25 +86,17 @@ class BlockedSearch:
 
     def warm_up(self, means: np.ndarray) -> tuple[float, int]:
         """One E-step without responsibilities: error of the nearest winners, distances computed."""
-        facts, _, _, linked = self._search(means.astype(self.points.dtype), -1.0)
-        return float(facts[2]), int(facts[4]) + linked
+        sums, linked = self._search(Natural.shared(means.astype(self.points.dtype)), -1.0)
+        totals = sums.totals()
+        return totals.error, totals.n_evaluations + linked
 
     def e_step(self, means: np.ndarray, variance: float | None) -> Statistics:
         """New winners and neighbours, and the sums of the M-step."""
         if variance is None:
             variance = initial_variance(self.start_error, self.total_weight, means.shape[1], self.variance_floor)
         used = means.astype(self.points.dtype)
-        facts, shifts, masses, linked = self._search(used, 0.5 / variance)
-        return Statistics(
-            means=used.astype(np.float64),
-            variance=variance,
-            shifts=shifts,
-            masses=masses,
-            scatter=float(facts[1]),
-            log_sum=float(facts[0]),
-            total_weight=self.total_weight,
-            n_evaluations=int(facts[4]) + linked,
-        )
+        sums, linked = self._search(Natural.shared(used), 0.5 / variance)
+        return Statistics.of(used, variance, sums.totals(), self.total_weight, linked)
 
     def scatter(self, statistics: Statistics, means: np.ndarray) -> float:
         """Scatter of the last E-step's responsibilities about other means."""
@@ -128,17 +121,17 @@ class BlockedSearch:
         self.start_error = state["start_error"]
         self.neighbourhoods.restore(state)
 
-    def _search(self, means: np.ndarray, precision: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
-        linked = self.neighbourhoods.update(means)
-        order, start = sort_by_cluster(self.winners[:, 0], len(means))
+    def _search(self, natural: Natural, precision: float) -> tuple[Sums, int]:
+        """New winners of all points and the sums over them, and the number of costs computed to link clusters."""
+        linked = self.neighbourhoods.update(natural)
+        order, start = sort_by_cluster(self.winners[:, 0], len(natural.means))
         if self._misplaced > RESORT_SHARE * len(order):
             order = self._put_in_order(order)
-        facts, shifts, masses = search_cells(
-            self.points, self.weights, self.winners, order, start, self.neighbourhoods.candidates, means,
-            precision, self._quanta.magic_numbers(means), self.workers,
-        )  # fmt: skip
-        self._misplaced += int(facts[3])
-        return facts, shifts, masses, linked
+        sums = Sums(natural, self._extent.rounding(natural), self.workers)
+        candidates = self.neighbourhoods.candidates
+        sums.search(self.points, self.weights, self.winners, order, start, candidates, precision)
+        self._misplaced += sums.n_moved
+        return sums, linked
 
     def _put_in_order(self, order: np.ndarray) -> np.ndarray:
         """Reorder the points themselves: reading rows in sequence is much faster than fetching them."""
@@ -158,62 +151,3 @@ class BlockedSearch:
         self.weights = self.weights[order]
         self._misplaced = 0
         return np.arange(len(order))
-
-
-def search_cells(
-    points: np.ndarray,
-    weights: np.ndarray,
-    winners: np.ndarray,
-    order: np.ndarray,
-    start: np.ndarray,
-    candidates: np.ndarray,
-    means: np.ndarray,
-    precision: float,
-    magic: tuple[np.ndarray, np.ndarray, float],
-    workers: Workers,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """One search over points that know nothing of any others: their sums may be added to those of other points.
-
-    Parameters
-    ----------
-    points : (n, D) float
-    weights : (n,) float64
-    winners : (n, C') int32
-        Changed in place.
-    order, start
-        From `sort_by_cluster`.
-    candidates : (C, L) int32
-    means : (C, D) float
-        Of the points' type.
-    precision : float
-        1 / (2 sigma^2); negative: the nearest takes all.
-    magic
-        From `Quanta.magic_numbers`, over all points whose sums will be added up.
-    workers : Workers
-
-    Returns
-    -------
-    facts : (5,) float64
-        Those of `search_tasks`, summed.
-    shifts : (C, D) float64
-    masses : (C,) float64
-    """
-    task_cell, task_start = cut_into_tasks(start)
-    n_candidates = candidates.shape[1]
-    indices = key_indices(n_candidates, key_type(points.dtype, n_candidates))
-    shift_magic, magic_row, mass_magic = magic
-    shifts = [np.zeros(means.shape) for _ in range(workers.n_threads)]
-    masses = [np.zeros(len(means)) for _ in range(workers.n_threads)]
-    facts = np.zeros((len(task_cell), 5))
-
-    def work(thread: int, first: int, last: int) -> None:
-        search_tasks(
-            first, last, task_cell, task_start, points, weights, order, candidates, means, winners, precision,
-            indices, shift_magic, magic_row, mass_magic, shifts[thread], masses[thread], facts,
-        )  # fmt: skip
-
-    workers.run(work, len(task_cell))
-    for thread in range(1, workers.n_threads):
-        shifts[0] += shifts[thread]
-        masses[0] += masses[thread]
-    return facts.sum(axis=0), shifts[0], masses[0]

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from ..kernels.grouping import random_cuts
-from ..kernels.neighbors import join_neighbourhoods, link_groups, turn_round
+from ..kernels.links import link_groups
+from ..kernels.neighbors import join_neighbourhoods, turn_round
 from ..kernels.sorting import count_sort
 from ..parallel import Workers
+from .natural import Natural
 from .random import generator, random_clusters
 
 #: Clusters in a group that shares one pool, and clusters in the pool.
@@ -69,8 +71,8 @@ class Neighbourhoods:
     The candidates of a cluster hold the union of G_c' over c' in G_c, which is the paper's search space of a
     point whose winners are G_c, the nearest others, and clusters that have this one high on their own lists,
     `n_candidates` in all, then `n_explore` random ones.
-    G_c ranks clusters by the distance between means: by mean squared distance to its members, up to a constant
-    (the paper averages distances).
+    G_c ranks clusters by mean cost over its members: where they share a variance by the distance between means, up
+    to a constant (the paper averages distances).
 
     Parameters
     ----------
@@ -97,18 +99,27 @@ class Neighbourhoods:
         self.workers = workers
         self.n_updates = 0
 
-    def update(self, means: np.ndarray) -> int:
-        """Find neighbours and candidates for these means (C, D); returns the number of distances computed.
+    def update(self, natural: Natural) -> int:
+        """Find neighbours and candidates for these clusters; returns the number of costs computed.
 
         Means move little after the first iterations: from then on they are linked anew now and then.
         """
         rng = generator(self.seed, self.n_updates)
         linked = self.n_updates < LINKED_AT_FIRST or self.n_updates % LINKED_EVERY == 0
-        n_evaluations = self._link(means, rng) if linked else 0
+        n_evaluations = self._link(natural, rng) if linked else 0
         if linked or self.n_explore:
             self._join(rng)
         self.n_updates += 1
         return n_evaluations
+
+    def link_anew(self) -> None:
+        """Let the next update find all neighbours anew."""
+        self.n_updates += -self.n_updates % LINKED_EVERY
+
+    def begin_anew(self) -> None:
+        """Link as at first, from what is known: clusters are compared in another way from now on."""
+        self.n_updates = 0
+        self.seed += 1
 
     def state(self) -> dict[str, Any]:
         """All that the next update depends on, as `Search.state` has it."""
@@ -124,8 +135,8 @@ class Neighbourhoods:
         self.neighbors, self.nearest = state["neighbors"], state["nearest"]
         self.candidates, self.n_updates = state["candidates"], state["n_updates"]
 
-    def _link(self, means: np.ndarray, rng: np.random.Generator) -> int:
-        n_clusters = len(means)
+    def _link(self, natural: Natural, rng: np.random.Generator) -> int:
+        means, n_clusters = natural.means, len(natural.means)
         pool_size = min(n_clusters, max(POOL_SIZE, 2 * self.nearest.shape[1]))
         depth = max(0, math.ceil(math.log2(n_clusters / GROUP_SIZE)))
         n_groups = 1 << depth
@@ -139,29 +150,15 @@ class Neighbourhoods:
         nearest = np.empty_like(self.nearest)
         counts = np.empty(n_groups, np.int64)
 
-        self._link_groups(start, order, near_groups, known, pool_size, means, nearest, counts)
-        self.nearest = nearest
-        return n_evaluations + int(counts.sum())
-
-    def _link_groups(
-        self,
-        start: np.ndarray,
-        order: np.ndarray,
-        near_groups: np.ndarray,
-        known: np.ndarray,
-        pool_size: int,
-        means: np.ndarray,
-        nearest: np.ndarray,
-        counts: np.ndarray,
-    ) -> None:
-        """Fill `neighbors` and `nearest` (C, L) for all groups, and count the distances computed."""
-
         def link(_thread: int, first: int, last: int) -> None:
             link_groups(
-                first, last, start, order, near_groups, known, pool_size, means, self.neighbors, nearest, counts
-            )
+                first, last, start, order, near_groups, known, pool_size, means, natural.variances,
+                natural.precisions, natural.offsets, self.neighbors, nearest, counts,
+            )  # fmt: skip
 
-        self.workers.run(link, len(counts))
+        self.workers.run(link, n_groups)
+        self.nearest = nearest
+        return n_evaluations + int(counts.sum())
 
     def _join(self, rng: np.random.Generator) -> None:
         n_clusters = len(self.neighbors)

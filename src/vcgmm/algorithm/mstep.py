@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .sums import Totals
+
 
 @dataclass(frozen=True)
 class Statistics:
@@ -40,6 +42,22 @@ class Statistics:
     log_sum: float
     total_weight: float
     n_evaluations: int
+
+    @classmethod
+    def of(
+        cls, means: np.ndarray, variance: float, totals: Totals, total_weight: float, n_evaluations: int
+    ) -> Statistics:
+        """Those of a search with means (C, D) and a variance, with so many distances computed elsewhere."""
+        return cls(
+            means=means.astype(np.float64),
+            variance=variance,
+            shifts=totals.shifts,
+            masses=totals.masses,
+            scatter=totals.scatter,
+            log_sum=totals.log_sum,
+            total_weight=total_weight,
+            n_evaluations=totals.n_evaluations + n_evaluations,
+        )
 
 
 #: Where less than this share of the old scatter is left, the difference is taken anew instead of by cancellation.

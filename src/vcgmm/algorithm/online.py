@@ -15,7 +15,7 @@ import numpy as np
 
 from ..data import ArrayRows
 from ..parallel import Workers
-from .estep import Quanta
+from .extent import Extent
 from .frame import Frame
 from .models.start import shared_model
 from .mstep import Statistics
@@ -81,9 +81,8 @@ def add_block(
     scaled, unit = in_units(weights)
     # In local coordinates the variance of the data is about 1 per feature.
     floor = max(settings.reg_covar, SMALLEST_VARIANCE)
-    absolute = Quanta(points, scaled, workers).absolute
-    total_weight = float(scaled.sum())
-    search = RowSearch(rows, scaled, total_weight, frame, settings, absolute, floor, workers, advance)
+    extent = Extent.of(points, scaled, workers)
+    search = RowSearch(rows, scaled, extent, frame, settings, floor, workers, advance)
     means, variance = frame.enter(model.means, np.dtype(np.float64)), model.variance * frame.scale**2
     block = search.e_step(means, variance)
     masses, rounding = model.masses / unit, means - block.means

@@ -7,8 +7,10 @@ import numpy as np
 from ..kernels.pointwise import search_points, sum_points, update_neighbors
 from ..parallel import Workers
 from .cells import sort_by_cluster
-from .estep import Quanta, State, scatter_of
+from .estep import State, scatter_of
+from .extent import Extent
 from .mstep import Statistics, initial_variance
+from .natural import Natural
 from .random import distinct_clusters, generator, random_clusters
 
 
@@ -51,7 +53,7 @@ class PointwiseSearch:
         self.variance_floor = variance_floor
         self.workers = workers
         self.n_searches = 0
-        self._quanta = Quanta(points, weights, workers)
+        self._extent = Extent.of(points, weights, workers)
         if winners is None:
             winners = distinct_clusters(len(points), truncation, n_clusters, generator(seed, 0))
         self.winners = winners
@@ -70,7 +72,7 @@ class PointwiseSearch:
         n_clusters, n_features = used.shape
         if variance is None:
             variance = initial_variance(self._error(), self.total_weight, n_features, self.variance_floor)
-        shift_magic, magic_row, mass_magic = self._quanta.magic_numbers(used)
+        rounding = self._extent.rounding(Natural.shared(used))
         n_threads = self.workers.n_threads
         shifts = np.zeros((n_threads, n_clusters, n_features))
         masses = np.zeros((n_threads, n_clusters))
@@ -80,7 +82,7 @@ class PointwiseSearch:
         def work(thread: int, first: int, last: int) -> None:
             sum_points(
                 first, last, self.points, self.weights, used, self.winners, self.near, precision,
-                shift_magic, magic_row, mass_magic, shifts[thread], masses[thread], facts,
+                rounding.shifts, rounding.rows, rounding.masses, shifts[thread], masses[thread], facts,
             )  # fmt: skip
 
         self.workers.run(work, len(self.points))

@@ -15,6 +15,7 @@ import numpy as np
 from ..kernels.routing import step_to_nearest
 from ..parallel import Workers
 from .cells import Neighbourhoods, cut_into_tasks, sort_by_cluster
+from .natural import Natural
 from .nearest import k_nearest, nearest
 from .random import generator
 from .two_level import Cells
@@ -63,8 +64,9 @@ class Routing:
         around = Neighbourhoods(n_clusters, min(neighbors.shape[1], width), width, 0, 0, workers)
         around.nearest[:, : neighbors.shape[1]] = neighbors[:, :width]  # known already, and so never lost
         self.n_evaluations = cells.n_evaluations + len(self.landmarks) * n_clusters
+        natural = Natural.shared(self.means)
         for _ in range(N_LINKS):
-            self.n_evaluations += around.update(self.means)
+            self.n_evaluations += around.update(natural)
         self.around = around.candidates
 
     def labels_of(self, points: np.ndarray, workers: Workers) -> tuple[np.ndarray, int]:

@@ -10,17 +10,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..data import Part, Rows
-from ..kernels.blocked import search_tasks
-from ..kernels.selection import key_indices, key_type
 from ..parallel import Workers
-from .cells import Neighbourhoods, cut_into_tasks, sort_by_cluster
-from .estep import magic_numbers, scatter_of
+from .cells import Neighbourhoods, sort_by_cluster
+from .estep import scatter_of
+from .extent import Extent
 from .frame import Frame
 from .mstep import Statistics, initial_variance
+from .natural import Natural
 from .nearest import nearest
 from .random import generator
 from .routing import Routing
 from .settings import Settings
+from .sums import Sums, Totals
 
 #: What its random numbers are for, beside the purposes of `attempts`.
 ROW_SEARCH = 16
@@ -56,19 +57,6 @@ class Chunk:
     weights: np.ndarray
 
 
-@dataclass
-class Sums:
-    """Sums of the M-step, one of each for every thread: they are exact, so how they are shared does not matter."""
-
-    shifts: np.ndarray
-    masses: np.ndarray
-
-    @classmethod
-    def zeros(cls, n_threads: int, n_clusters: int, n_features: int) -> Sums:
-        """Before the first row."""
-        return cls(np.zeros((n_threads, n_clusters, n_features)), np.zeros((n_threads, n_clusters)))
-
-
 class RowSearch:
     """E-steps over rows that are read anew in each of them.
 
@@ -80,11 +68,10 @@ class RowSearch:
     rows : Rows
     weights : (N,) float64 or None
         None: those that the rows come with, if any.
-    total_weight : float
+    extent : Extent
+        In local coordinates.
     frame : Frame
     settings : Settings
-    absolute : (D,) float64
-        Not less than sum_n gamma |y_nd| in local coordinates, for the exact sums.
     variance_floor : float
     workers : Workers
     advance : callable
@@ -95,10 +82,9 @@ class RowSearch:
         self,
         rows: Rows,
         weights: np.ndarray | None,
-        total_weight: float,
+        extent: Extent,
         frame: Frame,
         settings: Settings,
-        absolute: np.ndarray,
         variance_floor: float,
         workers: Workers,
         advance: Callable[[int], None],
@@ -107,11 +93,11 @@ class RowSearch:
         self.weights = weights
         self.frame = frame
         self.n_clusters, self.truncation = settings.n_components, settings.truncation
-        self.absolute = absolute
+        self.extent = extent
         self.variance_floor = variance_floor
         self.workers = workers
         self.advance = advance
-        self.total_weight = total_weight
+        self.total_weight = extent.total_weight
         self.error = math.nan  # weighted squared distance to the nearest winners, in the last pass
         self._rng = generator(settings.seed, ROW_SEARCH)
         self._neighbourhoods = Neighbourhoods(
@@ -133,64 +119,64 @@ class RowSearch:
 
     def warm_up(self, means: np.ndarray) -> tuple[float, int]:
         """A pass without responsibilities: error of the nearest winners, distances computed."""
-        statistics = self._pass(means.astype(self.frame.dtype), math.nan)
-        return self.error, statistics.n_evaluations
+        totals, n_evaluations = self._plain_pass(means, -1.0)
+        return self.error, totals.n_evaluations + n_evaluations
 
     def e_step(self, means: np.ndarray, variance: float | None) -> Statistics:
         """A pass over all rows, for the sums of the M-step."""
         if variance is None:
             self.warm_up(means)
             variance = initial_variance(self.error, self.total_weight, means.shape[1], self.variance_floor)
-        return self._pass(means.astype(self.frame.dtype), variance)
+        totals, n_evaluations = self._plain_pass(means, 0.5 / variance)
+        used = means.astype(self.frame.dtype)
+        return Statistics.of(used, variance, totals, self.total_weight, n_evaluations)
 
     def scatter(self, statistics: Statistics, means: np.ndarray) -> float:
         """Scatter about other means, by one more pass in which rows search from the cluster they are at now."""
-        used = statistics.means.astype(self.frame.dtype)
-        sums = Sums.zeros(self.workers.n_threads, *used.shape)
+        sums = self._no_sums(Natural.shared(statistics.means.astype(self.frame.dtype)))
         total = 0.0
         for chunk in self._chunks():
-            winners, _ = self._search(chunk, self._start(chunk)[0], used, -1.0, sums)
+            winners = self._search(chunk, self._start(chunk)[0], -1.0, sums)
             total += scatter_of(
                 chunk.points, chunk.weights, winners, statistics.means, statistics.variance, means, self.workers
             )
         return total
 
-    def _pass(self, means: np.ndarray, variance: float) -> Statistics:
-        n_evaluations = self._neighbourhoods.update(means)
+    def _plain_pass(self, means: np.ndarray, precision: float) -> tuple[Totals, int]:
+        """A pass by distances; remembers the error."""
+        sums, n_evaluations = self._pass(Natural.shared(means.astype(self.frame.dtype)), precision)
+        totals = sums.totals()
+        self.error = totals.error
+        return totals, n_evaluations
+
+    def _pass(self, natural: Natural, precision: float) -> tuple[Sums, int]:
+        """Sums over all rows, and the number of costs computed beside those of the search."""
+        n_evaluations = self._neighbourhoods.update(natural)
         if self._means is None:
-            n_evaluations += self._prepare(means)
-        precision = -1.0 if math.isnan(variance) else 0.5 / variance
+            n_evaluations += self._prepare(natural)
         remembered = self._labels
         if remembered is None and self.rows.n_samples <= REMEMBERED:
             remembered = np.empty(self.rows.n_samples, np.int32)
-        sums = Sums.zeros(self.workers.n_threads, *means.shape)
-        facts = np.zeros(5)
+        sums = self._no_sums(natural)
         for chunk in self._chunks():
             labels, found = self._start(chunk)
-            winners, of_chunk = self._search(chunk, labels, means, precision, sums)
+            winners = self._search(chunk, labels, precision, sums)
             if remembered is not None:
                 remembered[chunk.first : chunk.first + len(labels)] = winners[:, 0]
-            facts += of_chunk
             n_evaluations += found
             self.advance(len(labels))
         self._labels = remembered
-        self.error = float(facts[2])
-        return Statistics(
-            means=means.astype(np.float64),
-            variance=variance,
-            shifts=sums.shifts.sum(axis=0),
-            masses=sums.masses.sum(axis=0),
-            scatter=float(facts[1]),
-            log_sum=float(facts[0]),
-            total_weight=self.total_weight,
-            n_evaluations=n_evaluations + int(facts[4]),
-        )
+        return sums, n_evaluations
 
-    def _prepare(self, means: np.ndarray) -> int:
+    def _no_sums(self, natural: Natural) -> Sums:
+        """Before the first row."""
+        return Sums(natural, self.extent.rounding(natural), self.workers)
+
+    def _prepare(self, natural: Natural) -> int:
         """Make ready for rows of which nothing is known; returns the number of distances computed."""
-        self._means = means
+        self._means = means = natural.means
         # One look at clusters from random groups is not enough to know the nearest of each.
-        n_evaluations = self._neighbourhoods.update(means)
+        n_evaluations = self._neighbourhoods.update(natural)
         if len(means) > ALL_COMPARED and self.rows.n_samples > len(means):
             self._routing = Routing(means, means.dtype, self.neighbors, self.workers)
             n_evaluations += self._routing.n_evaluations
@@ -241,25 +227,11 @@ class RowSearch:
         labels, _ = nearest(chunk.points, self._means, self.workers)
         return labels, len(labels) * self.n_clusters
 
-    def _search(
-        self, chunk: Chunk, labels: np.ndarray, means: np.ndarray, precision: float, sums: Sums
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Winners (n, C') int32 of a chunk, and its facts as in `search_tasks`; adds to the sums."""
+    def _search(self, chunk: Chunk, labels: np.ndarray, precision: float, sums: Sums) -> np.ndarray:
+        """Winners (n, C') int32 of a chunk from a near cluster of each row; adds to the sums."""
         winners = np.full((len(labels), self.truncation), -1, np.int32)
         winners[:, 0] = labels
         order, start = sort_by_cluster(labels, self.n_clusters)
-        task_cell, task_start = cut_into_tasks(start)
         candidates = self._neighbourhoods.candidates
-        indices = key_indices(candidates.shape[1], key_type(chunk.points.dtype, candidates.shape[1]))
-        shift_magic, magic_row, mass_magic = magic_numbers(self.absolute, self.total_weight, means)
-        facts = np.zeros((len(task_cell), 5))
-
-        def work(thread: int, first: int, last: int) -> None:
-            search_tasks(
-                first, last, task_cell, task_start, chunk.points, chunk.weights, order, candidates, means,
-                winners, precision, indices, shift_magic, magic_row, mass_magic,
-                sums.shifts[thread], sums.masses[thread], facts,
-            )  # fmt: skip
-
-        self.workers.run(work, len(task_cell))
-        return winners, facts.sum(axis=0)
+        sums.search(chunk.points, chunk.weights, winners, order, start, candidates, precision)
+        return winners

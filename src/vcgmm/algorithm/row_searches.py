@@ -12,10 +12,11 @@ import numpy as np
 from ..data import Rows
 from ..parallel import Workers
 from .estep import Steps
+from .extent import Extent
 from .local_points import LocalPoints
-from .models.cells import feature_sums
 from .models.own import JointSteps
 from .models.row_search import JointRowSearch
+from .models.search import feature_sums
 from .row_search import RowSearch
 from .snapshot import Problem
 
@@ -103,9 +104,14 @@ class LocalRowSearches:
     def _arguments(self, about: About) -> tuple[Any, ...]:
         problem = about.problem
         n_features = about.rows.n_features
-        # In the frame of these rows their mean square is at most 2 per feature, so no sum of |y_d| is above this.
-        absolute = np.full(n_features, about.total_weight * math.sqrt(2.0 * n_features))
+        # In the frame of these rows the mean square of all features together is at most 2 for each of them.
+        most = 2.0 * n_features
+        extent = Extent(
+            about.total_weight,
+            absolute=np.full(n_features, about.total_weight * math.sqrt(most)),
+            squares=np.full(n_features, about.total_weight * most),
+        )
         return (
-            about.rows, about.weights, about.total_weight, problem.frame, problem.settings, absolute,
-            problem.variance_floor, self.workers, about.advance,
+            about.rows, about.weights, extent, problem.frame, problem.settings, problem.variance_floor,
+            self.workers, about.advance,
         )  # fmt: skip

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
-from ..algorithm.blocked import search_cells
 from ..algorithm.cells import sort_by_cluster
-from ..algorithm.estep import Quanta, scatter_of
+from ..algorithm.estep import scatter_of
+from ..algorithm.extent import Extent, Rounding
 from ..algorithm.frame import Frame
+from ..algorithm.natural import Natural
 from ..algorithm.seeding import assign
+from ..algorithm.sums import Sums, Totals
 from ..data import ArrayRows
 from .pieces import Piece
 from .transport import task_threads
+
+Sum = TypeVar("Sum", Totals, Extent)
 
 
 @dataclass(frozen=True)
@@ -39,29 +44,12 @@ class Constants:
     ----------
     precision : float
         1 / (2 sigma^2); negative: the nearest takes all.
-    magic : tuple
-        From `Quanta.magic_numbers`.
+    rounding : Rounding
+        Of the extent of all blocks.
     """
 
     precision: float
-    magic: tuple[np.ndarray, np.ndarray, float]
-
-
-@dataclass(frozen=True)
-class Sums:
-    """What comes back of an E-step.
-
-    Attributes
-    ----------
-    facts : (5,) float64
-        Those of `search_cells`.
-    shifts : (C, D) float64
-    masses : (C,) float64
-    """
-
-    facts: np.ndarray
-    shifts: np.ndarray
-    masses: np.ndarray
+    rounding: Rounding
 
 
 def make_block(frame: Frame, bounds: Sequence[tuple[int, int]], *pieces: Piece) -> Block:
@@ -80,10 +68,10 @@ def make_block(frame: Frame, bounds: Sequence[tuple[int, int]], *pieces: Piece) 
     return Block(points, weights)
 
 
-def quanta_of(block: Block, n_threads: int | None) -> Quanta:
-    """What a block adds to the rounding constants of the exact sums."""
+def extent_of(block: Block, n_threads: int | None) -> Extent:
+    """What a block adds to the limits of the exact sums."""
     with task_threads(n_threads) as workers:
-        return Quanta(block.points, block.weights, workers)
+        return Extent.of(block.points, block.weights, workers)
 
 
 def assign_block(block: Block, means: np.ndarray, n_threads: int | None) -> tuple[np.ndarray, float]:
@@ -113,16 +101,14 @@ def search_block(
     candidates: np.ndarray,
     constants: Constants,
     n_threads: int | None,
-) -> tuple[Sums, np.ndarray]:
+) -> tuple[Totals, np.ndarray]:
     """An E-step over a block: its part of the sums, and its new winners."""
     winners = winners.copy()  # the old ones are a task's result, which others may read
     order, start = sort_by_cluster(winners[:, 0], len(means))
     with task_threads(n_threads) as workers:
-        sums = search_cells(
-            block.points, block.weights, winners, order, start, candidates, means, constants.precision,
-            constants.magic, workers,
-        )  # fmt: skip
-    return Sums(*sums), winners
+        sums = Sums(Natural.shared(means), constants.rounding, workers)
+        sums.search(block.points, block.weights, winners, order, start, candidates, constants.precision)
+        return sums.totals(), winners
 
 
 def scatter_block(
@@ -133,18 +119,8 @@ def scatter_block(
         return scatter_of(block.points, block.weights, winners, used, variance, means, workers)
 
 
-def add_sums(first: Sums, *others: Sums) -> Sums:
-    """Sums of several blocks; the first ones' arrays are left as they are."""
-    facts, shifts, masses = first.facts.copy(), first.shifts.copy(), first.masses.copy()
-    for other in others:
-        facts += other.facts
-        shifts += other.shifts
-        masses += other.masses
-    return Sums(facts, shifts, masses)
-
-
-def add_all(first: Quanta, *others: Quanta) -> Quanta:
-    """Quanta of several blocks."""
+def add_all(first: Sum, *others: Sum) -> Sum:
+    """Totals, or extents, of several blocks together; the first ones' arrays are left as they are."""
     for other in others:
         first = first + other
     return first

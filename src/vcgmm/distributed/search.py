@@ -14,16 +14,17 @@ from distributed import Future
 
 from ..algorithm.blocked import RESORT_SHARE
 from ..algorithm.cells import Neighbourhoods
-from ..algorithm.estep import Quanta, State
+from ..algorithm.estep import State
+from ..algorithm.extent import Extent
 from ..algorithm.mstep import Statistics, initial_variance
+from ..algorithm.natural import Natural
+from ..algorithm.sums import Totals
 from .blocks import (
     Constants,
-    Sums,
     add_all,
-    add_sums,
+    extent_of,
     first_winners,
     put_in_order,
-    quanta_of,
     scatter_block,
     search_block,
 )
@@ -76,8 +77,8 @@ class DistributedSearch:
         self.variance_floor = variance_floor
         self.n_threads = n_threads
         self.winners = [placement.submit(i, first_winners, one, truncation) for i, one in enumerate(labels)]
-        quanta = [placement.submit(i, quanta_of, block, n_threads) for i, block in enumerate(blocks)]
-        self._quanta: Quanta = add_up(self.client, quanta, add_all).result()
+        extents = [placement.submit(i, extent_of, block, n_threads) for i, block in enumerate(blocks)]
+        self._extent: Extent = add_up(self.client, extents, add_all).result()
         self._misplaced = n_points
         self._sent = np.empty((0, 0), np.int32)  # the candidates that are out already
         self._candidates = hand_out(self.client, self._sent)
@@ -89,26 +90,17 @@ class DistributedSearch:
 
     def warm_up(self, means: np.ndarray) -> tuple[float, int]:
         """One E-step without responsibilities: error of the nearest winners, distances computed."""
-        sums, linked = self._search(means.astype(self.dtype), -1.0)
-        return float(sums.facts[2]), int(sums.facts[4]) + linked
+        totals, linked = self._search(means.astype(self.dtype), -1.0)
+        return totals.error, totals.n_evaluations + linked
 
     def e_step(self, means: np.ndarray, variance: float | None) -> Statistics:
         """New winners and neighbours, and the sums of the M-step."""
-        total_weight = self._quanta.total_weight
+        total_weight = self._extent.total_weight
         if variance is None:
             variance = initial_variance(self.start_error, total_weight, means.shape[1], self.variance_floor)
         used = means.astype(self.dtype)
-        sums, linked = self._search(used, 0.5 / variance)
-        return Statistics(
-            means=used.astype(np.float64),
-            variance=variance,
-            shifts=sums.shifts,
-            masses=sums.masses,
-            scatter=float(sums.facts[1]),
-            log_sum=float(sums.facts[0]),
-            total_weight=total_weight,
-            n_evaluations=int(sums.facts[4]) + linked,
-        )
+        totals, linked = self._search(used, 0.5 / variance)
+        return Statistics.of(used, variance, totals, total_weight, linked)
 
     def scatter(self, statistics: Statistics, means: np.ndarray) -> float:
         """Scatter of the last E-step's responsibilities about other means."""
@@ -129,8 +121,9 @@ class DistributedSearch:
         """Not offered, as there is no state to restore."""
         raise NotImplementedError(f"A distributed search cannot go on from a state with {sorted(state)}.")
 
-    def _search(self, means: np.ndarray, precision: float) -> tuple[Sums, int]:
-        linked = self.neighbourhoods.update(means)
+    def _search(self, means: np.ndarray, precision: float) -> tuple[Totals, int]:
+        natural = Natural.shared(means)
+        linked = self.neighbourhoods.update(natural)
         self.placement.update()
         if self._misplaced > RESORT_SHARE * self.n_points:
             self._put_in_order(len(means))
@@ -138,7 +131,7 @@ class DistributedSearch:
             self._sent = self.neighbourhoods.candidates.copy()  # the next update changes them in place
             self._candidates = hand_out(self.client, self._sent)
         used = hand_out(self.client, means)
-        constants = hand_out(self.client, Constants(precision, self._quanta.magic_numbers(means)))
+        constants = hand_out(self.client, Constants(precision, self._extent.rounding(natural)))
         pairs = [
             self.placement.submit(
                 i, search_block, block, winners, used, self._candidates, constants, self.n_threads
@@ -147,9 +140,9 @@ class DistributedSearch:
         ]
         halves = [split(self.client, pair) for pair in pairs]
         self.winners = [winners for _, winners in halves]
-        sums: Sums = add_up(self.client, [one for one, _ in halves], add_sums).result()
-        self._misplaced += int(sums.facts[3])
-        return sums, linked
+        totals: Totals = add_up(self.client, [one for one, _ in halves], add_all).result()
+        self._misplaced += totals.n_moved
+        return totals, linked
 
     def _put_in_order(self, n_clusters: int) -> None:
         """Reorder the points of every block by their nearest cluster."""

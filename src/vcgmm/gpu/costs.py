@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 
 from ..algorithm.models.families import Family
-from ..algorithm.models.mixture import Natural
+from ..algorithm.natural import Natural
 from .arrays import as_tensor
 
 

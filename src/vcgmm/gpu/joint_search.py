@@ -8,10 +8,10 @@ import numpy as np
 import torch
 
 from ..algorithm.cells import LINKED_EVERY
-from ..algorithm.models.cells import NOISE
 from ..algorithm.models.families import Family
-from ..algorithm.models.mixture import Mixture, Natural
-from ..algorithm.models.mstep import JointStatistics
+from ..algorithm.models.mixture import Mixture
+from ..algorithm.models.mstep import NOISE, JointStatistics
+from ..algorithm.natural import Natural
 from .arrays import DeviceArray, as_tensor
 from .costs import Costs
 from .neighbourhoods import DeviceNeighbourhoods

@@ -73,24 +73,6 @@ def squared_distance(
 
 
 @kernel
-def block_distances(
-    centres: np.ndarray,
-    centre_squares: np.ndarray,
-    columns: np.ndarray,
-    point_squares: np.ndarray,
-    out: np.ndarray,
-) -> None:
-    """out[i, j] = ||centres[i] - columns[:, j]||^2 by one matrix product, clamped at 0."""
-    zero = out.dtype.type(0)
-    np.dot(centres, columns, out)
-    for i in range(out.shape[0]):
-        square = centre_squares[i]
-        for j in range(out.shape[1]):
-            value = square + point_squares[j] - (out[i, j] + out[i, j])
-            out[i, j] = value if value > zero else zero
-
-
-@kernel
 def distances_to(rows: np.ndarray, centres: np.ndarray, ids: np.ndarray, out: np.ndarray) -> None:
     """out[n, k] = ||rows[n] - centres[ids[n, k]]||^2, all in float64.
 

@@ -43,41 +43,37 @@ def add_moments(
     sums: np.ndarray,
     slot: int,
     mass: float,
-    centres: np.ndarray,
+    means: np.ndarray,
+    cell: int,
     magic: np.ndarray,
     magic_row: np.ndarray,
     mass_magic: float,
 ) -> None:
     """Move a local sum of points into a cluster's total, as a displacement from the cluster's mean.
 
-    totals[cluster] += sums[slot] - mass * centre and masses[cluster] += mass, each term rounded to the quantum;
-    sums[slot] = 0.
+    totals[cluster] += sums[slot] - mass (mu_cluster - mu_cell) and masses[cluster] += mass, each term rounded to
+    the quantum.
 
     Parameters
     ----------
     totals : (C, D) float64, IN/OUT
     masses : (C,) float64, IN/OUT
     cluster : int, IN
-    sums : (L, D) float, IN/OUT, weighted sums of points in local coordinates
+    sums : (L, >= D) float, IN, weighted sums of points in coordinates local to the mean of `cell`
     slot : int, IN
     mass : float64, IN, the sum of the weights
-    centres : (P, L, K) float, IN, the means in the same local coordinates, in panels: centres[p, slot, k] is
-        feature p K + k
+    means : (C, D) float, IN
+    cell : int, IN
     magic : (k, D) float64, IN, from `rounding_constant`
     magic_row : (C,) int32, IN, the row of `magic` for each cluster
     mass_magic : float64, IN, likewise for the masses
     """
     row = magic_row[cluster]
     masses[cluster] += (mass + mass_magic) - mass_magic
-    n_features, width = totals.shape[1], centres.shape[2]
-    for p in range(centres.shape[0]):
-        first = np.uint64(p) * np.uint64(width)
-        for k in range(min(width, n_features - p * width)):
-            feature = first + np.uint64(k)  # unsigned: see `panels.local_panels`
-            value = np.float64(sums[slot, feature]) - mass * np.float64(centres[p, slot, k])
-            totals[cluster, feature] += (value + magic[row, feature]) - magic[row, feature]
-    for d in range(n_features):
-        sums[slot, d] = 0
+    for d in range(totals.shape[1]):
+        way = np.float64(means[cluster, d]) - np.float64(means[cell, d])
+        value = np.float64(sums[slot, d]) - mass * way
+        totals[cluster, d] += (value + magic[row, d]) - magic[row, d]
 
 
 @strict_kernel

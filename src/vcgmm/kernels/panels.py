@@ -24,42 +24,6 @@ def panel_shape(n_features: int, n_rows: int, n_columns: int) -> tuple[int, int]
 
 
 @kernel
-def local_panels(
-    source: np.ndarray,
-    rows: np.ndarray,
-    origin: np.ndarray,
-    panels: np.ndarray,
-    squares: np.ndarray,
-) -> None:
-    """Rows in coordinates local to an origin, cut into panels.
-
-    Parameters
-    ----------
-    source : (n, D) float, IN
-    rows : (m,) int, IN
-    origin : (D,) float, IN
-    panels : (P, >= m, K) float, OUT: panels[p, i, k] = source[rows[i], p K + k] - origin[p K + k]; features that
-        are none are left as they are
-    squares : (>= m,) float, OUT, squared norms
-    """
-    n_features = origin.shape[0]
-    width = panels.shape[2]
-    for i in range(rows.shape[0]):
-        row = rows[i]
-        total = squares.dtype.type(0)
-        for p in range(panels.shape[0]):
-            first = np.uint64(p) * np.uint64(width)
-            for k in range(min(width, n_features - p * width)):
-                d = first + np.uint64(
-                    k
-                )  # unsigned: an index that might be negative would keep LLVM from vectorising
-                value = source[row, d] - origin[d]
-                panels[p, i, k] = value
-                total += value * value
-        squares[i] = total
-
-
-@kernel
 def multiply_panels(
     panels: np.ndarray,
     n: int,
@@ -84,7 +48,7 @@ def multiply_panels(
     """
     width = panels.shape[2]
     for p in range(panels.shape[0]):
-        first = np.uint64(p) * np.uint64(width)
+        first = np.uint64(p) * np.uint64(width)  # unsigned: see `costs.natural_panels`
         for k in range(width):
             d = first + np.uint64(k)
             for j in range(n):

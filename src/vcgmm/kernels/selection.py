@@ -66,8 +66,8 @@ def smallest_keys(
     n_best: int,
     n: int,
     products: np.ndarray,
-    centre_squares: np.ndarray,
-    point_squares: np.ndarray,
+    constants: np.ndarray,
+    norms: np.ndarray,
     indices: np.ndarray,
     best: np.ndarray,
 ) -> None:
@@ -77,7 +77,7 @@ def smallest_keys(
     ----------
     n_best, n : int, IN, how many to keep, of how many points
     products : (L', >= n) float, IN, inner products of candidates and points; L' a multiple of AT_ONCE
-    centre_squares, point_squares : IN, their squared norms
+    constants, norms : (L',) and (>= n,) float, IN, costs are constant + norm - 2 product
     indices : (L' + 2,) int32 or int64, IN, from `key_indices`
     best : ((n_best + AT_ONCE) * LANES,) int32 or int64, OUT, keys: the k-th of point j is best[k * LANES + j];
         the rest is scratch
@@ -89,7 +89,7 @@ def smallest_keys(
     scratch = n_best * LANES
     for i in range(products.shape[0]):
         for j in range(n):
-            value = centre_squares[i] + point_squares[j] - (products[i, j] + products[i, j])
+            value = constants[i] + norms[j] - (products[i, j] + products[i, j])
             best[scratch + j] = pack(value if value > zero else zero, keep, indices[i])
         for k in range(n_best):
             for j in range(n):
@@ -103,8 +103,8 @@ def smallest_keys(
 def five_smallest_keys(
     n: int,
     products: np.ndarray,
-    centre_squares: np.ndarray,
-    point_squares: np.ndarray,
+    constants: np.ndarray,
+    norms: np.ndarray,
     indices: np.ndarray,
     best: np.ndarray,
 ) -> None:
@@ -119,11 +119,11 @@ def five_smallest_keys(
         best[k] = indices[-1]
     for i in range(0, products.shape[0], AT_ONCE):
         square0, square1, square2, square3 = (
-            centre_squares[i], centre_squares[i + 1], centre_squares[i + 2], centre_squares[i + 3],
+            constants[i], constants[i + 1], constants[i + 2], constants[i + 3],
         )  # fmt: skip
         index0, index1, index2, index3 = indices[i], indices[i + 1], indices[i + 2], indices[i + 3]
         for j in range(n):
-            square = point_squares[j]
+            square = norms[j]
             value0 = square0 + square - (products[i, j] + products[i, j])
             value1 = square1 + square - (products[i + 1, j] + products[i + 1, j])
             value2 = square2 + square - (products[i + 2, j] + products[i + 2, j])

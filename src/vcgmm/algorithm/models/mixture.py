@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ..natural import Natural
+
 #: Cost of a cluster that has been dropped: finite, so that no difference of two costs is undefined.
 DROPPED_COST = 1e30
 
@@ -55,24 +57,3 @@ class Mixture:
             offsets.astype(dtype),
             constant,
         )
-
-
-@dataclass(frozen=True)
-class Natural:
-    """What costs are computed from: -log p(c, y) = sum_d p_cd (y_d - mu_cd)^2 + q_c + constant.
-
-    Attributes
-    ----------
-    means : (C, D) float
-    variances, precisions : (C, V) float
-        v, and p = 1 / (2 v).
-    offsets : (C,) float
-        q, the smallest of them 0.
-    constant : float
-    """
-
-    means: np.ndarray
-    variances: np.ndarray
-    precisions: np.ndarray
-    offsets: np.ndarray
-    constant: float

@@ -6,8 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..sums import Sums
 from .families import Family
 from .mixture import Mixture
+
+#: Sums of squares are good to so many times the type's precision.
+NOISE = 8.0
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,22 @@ class JointStatistics:
     cell_masses: np.ndarray
     n_evaluations: int
     noise: float
+
+    @classmethod
+    def of(cls, sums: Sums, n_evaluations: int) -> JointStatistics:
+        """Those of a search, with so many costs computed elsewhere."""
+        natural, totals = sums.natural, sums.totals()
+        return cls(
+            means=natural.means.astype(np.float64),
+            shifts=totals.shifts,
+            scatters=totals.scatters,
+            masses=totals.masses,
+            log_sum=totals.log_sum - totals.weight * natural.constant,
+            cell_bounds=sums.cell_bounds - sums.cell_masses * natural.constant,
+            cell_masses=sums.cell_masses,
+            n_evaluations=totals.n_evaluations + n_evaluations,
+            noise=NOISE * float(np.finfo(natural.means.dtype).eps),
+        )
 
 
 def joint_m_step(

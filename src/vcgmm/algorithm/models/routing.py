@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from ...parallel import Workers
-from ..cells import sort_by_cluster
+from ..cells import Neighbourhoods, sort_by_cluster
+from ..extent import Extent
 from ..routing import FROM_CLUSTER, MOST_STEPS, N_LINKS, Routing
-from .cells import Extent, JointSums
+from ..sums import Sums
 from .mixture import Mixture
-from .search import JointNeighbourhoods
 
 
 class JointRouting:
@@ -30,10 +30,10 @@ class JointRouting:
         self.nearest = Routing(mixture.means, dtype, neighbors, workers)
         n_clusters = len(mixture.means)
         width = min(FROM_CLUSTER, n_clusters)
-        around = JointNeighbourhoods(n_clusters, min(neighbors.shape[1], width), width, 0, 0, workers)
+        around = Neighbourhoods(n_clusters, min(neighbors.shape[1], width), width, 0, 0, workers)
         around.nearest[:, : neighbors.shape[1]] = neighbors[:, :width]  # known already, and so never lost
         for _ in range(N_LINKS):
-            around.update_to(self.natural)
+            around.update(self.natural)
         self.around = around.candidates
 
     @property
@@ -46,13 +46,14 @@ class JointRouting:
         labels, n_evaluations = self.nearest.labels_of(points, workers)
         rows = np.arange(len(points))
         n_features = points.shape[1]
-        nothing = Extent(1.0, np.ones(n_features), np.ones(n_features))  # sums are not asked for
+        any_extent = Extent(1.0, np.ones(n_features), np.ones(n_features))  # the sums are not asked for
+        rounding = any_extent.rounding(self.natural)
         for _ in range(MOST_STEPS):
             winners = labels[rows, None]
             order, start = sort_by_cluster(winners[:, 0], len(self.around))
-            step = JointSums(self.natural, nothing, workers)
+            step = Sums(self.natural, rounding, workers)
             step.search(points[rows], np.zeros(len(rows)), winners, order, start, self.around)
-            n_evaluations += step.n_evaluations
+            n_evaluations += step.totals().n_evaluations
             moved = winners[:, 0] != labels[rows]
             labels[rows] = winners[:, 0]
             rows = rows[moved]

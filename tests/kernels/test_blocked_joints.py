@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -9,12 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vcgmm.algorithm.cells import sort_by_cluster
-from vcgmm.algorithm.estep import Quanta
+from vcgmm.algorithm.extent import Extent
 from vcgmm.algorithm.models import reference
 from vcgmm.algorithm.models.mixture import Mixture
-from vcgmm.kernels.exact_sums import rounding_constant
-from vcgmm.kernels.joint import farthest_square, search_joints
-from vcgmm.kernels.joint_links import link_joint_groups
+from vcgmm.algorithm.natural import Natural
+from vcgmm.algorithm.sums import Sums
+from vcgmm.kernels.blocked import search_tasks
+from vcgmm.kernels.links import link_groups
 from vcgmm.kernels.panels import panel_shape
 from vcgmm.kernels.selection import FEW, key_indices, key_type
 from vcgmm.parallel import Workers
@@ -69,7 +70,7 @@ class Found:
     shifts: np.ndarray
     scatters: np.ndarray
     masses: np.ndarray
-    facts: np.ndarray  # summed over tasks: log sum, weight, moved, evaluations
+    facts: np.ndarray  # summed over tasks: log sum, cost, cost of the first, weight, moved, evaluations
     bound: float
 
 
@@ -82,20 +83,19 @@ def search(p: Problem, cuts: tuple[int, ...] = (), farthest: float | None = None
     task_start = np.append(start[task_cell], len(p.Y))
     n_candidates = p.candidates.shape[1]
     indices = key_indices(n_candidates, key_type(p.Y.dtype, n_candidates))
-    shift_magic, magic_row, mass_magic = Quanta(p.Y, p.gamma, Workers(1)).magic_numbers(natural.means)
-    limit = 4 * p.gamma.sum() * (np.abs(p.Y).max() + np.abs(natural.means).max()) ** 2 * p.Y.shape[1]
-    scatter_magic = rounding_constant(np.full((len(shift_magic), natural.precisions.shape[1]), limit))
-    winners, facts = p.K.copy(), np.zeros((len(task_cell), 4))
+    extent = replace(Extent.of(p.Y, p.gamma, Workers(1)), squares=p.gamma @ p.Y.astype(np.float64) ** 2)
+    rounding = extent.rounding(natural)
+    winners, facts = p.K.copy(), np.zeros((len(task_cell), 6))
     limits = [0, *cuts, len(task_cell)]
     shifts = np.zeros((len(limits), *natural.means.shape))
     scatters = np.zeros((len(limits), n_clusters, 2, natural.precisions.shape[1]))
     masses = np.zeros((len(limits), n_clusters))
     for i, (first, last) in enumerate(itertools.pairwise(limits)):
-        search_joints(
+        search_tasks(
             first, last, task_cell, task_start, p.Y, p.gamma, order, p.candidates, natural.means,
-            natural.precisions, natural.offsets, winners, indices,
-            farthest_square(p.Y.dtype) if farthest is None else farthest, shift_magic, scatter_magic, magic_row,
-            mass_magic, shifts[i], scatters[i], masses[i], facts,
+            natural.precisions, natural.offsets, winners, 1.0, indices,
+            natural.farthest if farthest is None else farthest, rounding.shifts, rounding.scatters, rounding.rows,
+            rounding.masses, shifts[i], scatters[i], masses[i], facts,
         )  # fmt: skip
     totals = facts.sum(axis=0)
     bound = float(totals[0] - p.gamma.sum() * natural.constant)
@@ -123,8 +123,8 @@ def assert_as_reference(p: Problem, found: Found, rtol: float) -> None:
     np.testing.assert_allclose(found.masses, s.sum(axis=0), rtol=rtol, atol=100 * rtol)
     np.testing.assert_allclose(found.shifts, np.einsum("nc,ncd->cd", s, differences), rtol=rtol, atol=100 * rtol)
     np.testing.assert_allclose(found.scatters, squares, rtol=rtol, atol=100 * rtol)
-    assert found.facts[1] == pytest.approx(p.gamma.sum())
-    assert found.facts[2] == np.count_nonzero(found.winners[:, 0] != p.K[:, 0])
+    assert found.facts[3] == pytest.approx(p.gamma.sum())
+    assert found.facts[4] == np.count_nonzero(found.winners[:, 0] != p.K[:, 0])
 
 
 @pytest.mark.parametrize("by_feature", [False, True])
@@ -133,7 +133,7 @@ def test_a_search_is_that_of_the_reference(truncation: int, by_feature: bool) ->
     p = problem(truncation, truncation, n_candidates=10, by_feature=by_feature)
     found = search(p)
     assert_as_reference(p, found, 1e-7)
-    assert found.facts[3] == 60 * 10
+    assert found.facts[5] == 60 * 10
 
 
 @given(seed=st.integers(0, 1 << 20), D=st.sampled_from([1, 2, 5]), by_feature=st.booleans())
@@ -161,7 +161,7 @@ def test_far_and_narrow_clusters_are_taken_directly_with_the_same_result(by_feat
     p = problem(5, 3, n_candidates=10, by_feature=by_feature)
     direct = search(p, farthest=0.0)
     assert_as_reference(p, direct, 1e-7)
-    assert direct.facts[3] > 60 * 10  # only a cell's own cluster lies at no distance from its mean
+    assert direct.facts[5] > 60 * 10  # only a cell's own cluster lies at no distance from its mean
     np.testing.assert_array_equal(direct.winners, search(p).winners)
 
 
@@ -194,12 +194,35 @@ def test_sums_do_not_depend_on_how_tasks_are_shared(seed: int, by_feature: bool)
         np.testing.assert_array_equal(getattr(whole, name), getattr(parts, name))
 
 
+@given(seed=st.integers(0, 1 << 20), by_feature=st.booleans(), sigma2=st.sampled_from([0.1, 0.5, 4.0]))
+def test_clusters_of_equal_variance_and_weight_are_the_shared_model(
+    seed: int, by_feature: bool, sigma2: float
+) -> None:
+    p = problem(seed, 3, n_candidates=6, by_feature=by_feature, n=40)
+    equal = np.full(10, 0.1)
+    p.mixture = Mixture(p.mixture.means, np.full_like(p.mixture.variances, sigma2), equal)
+    own = search(p)
+    natural = Natural.shared(p.mixture.means)
+    sums = Sums(natural, Extent.of(p.Y, p.gamma, Workers(1)).rounding(natural), Workers(1))
+    winners = p.K.copy()
+    order, start = sort_by_cluster(winners[:, 0], 10)
+    sums.search(p.Y, p.gamma, winners, order, start, p.candidates, 0.5 / sigma2)
+    shared = sums.totals()
+    np.testing.assert_array_equal(winners, own.winners)
+    np.testing.assert_allclose(shared.shifts, own.shifts, atol=1e-9)
+    np.testing.assert_allclose(shared.masses, own.masses, atol=1e-9)
+    assert shared.scatter == pytest.approx(own.scatters.sum())
+    normaliser = p.gamma.sum() * (np.log(10) + 1.5 * np.log(2 * np.pi * sigma2))
+    assert shared.log_sum - normaliser == pytest.approx(own.bound)
+    assert (shared.weight, shared.n_moved, shared.n_evaluations) == tuple(own.facts[3:])
+
+
 @given(seed=st.integers(0, 1 << 20), by_feature=st.booleans(), D=st.sampled_from([1, 3]))
 def test_links_rank_by_the_mean_cost_over_a_clusters_members(seed: int, by_feature: bool, D: int) -> None:
     p = problem(seed, 2, 5, by_feature=by_feature, C=12, D=D)
     natural = p.mixture.natural(np.dtype(np.float64))
     neighbors, nearest = np.empty((12, 4), np.int32), np.empty((12, 6), np.int32)
-    link_joint_groups(
+    link_groups(
         0, 1, np.array([0, 12]), np.arange(12, dtype=np.int32), np.zeros((1, 1), np.int32),
         np.empty((12, 0), np.int32), 12, natural.means, natural.variances, natural.precisions, natural.offsets,
         neighbors, nearest, np.empty(1, np.int64),

@@ -1,19 +1,34 @@
-"""Costs -log p(c, y) of clusters with variances and weights of their own, one by one and for products.
+"""Costs of clusters for points, one by one and by a matrix product.
 
-With p_c = 1 / (2 v_c), one number for all features of a cluster (V = 1) or one for each (V = D), and
-q_c = 1/2 sum_d log v_cd - log pi_c, both up to a constant that makes the smallest q_c zero,
+The cost of a cluster is its -log p(c, y) up to what all clusters have in common.  Where clusters have variances
+and weights of their own, with p_c = 1 / (2 v_c), one number for all features (V = 1) or one for each (V = D), and
+q_c = 1/2 sum_d log v_cd - log pi_c less the smallest of them,
 
-    cost_c(y) = sum_d p_cd (y_d - mu_cd)^2 + q_c >= 0
+    cost_c(y) = sum_d p_cd (y_d - mu_cd)^2 + q_c >= 0,
 
-is linear in the statistics t(y) = (y, y^2), with the squares added up for V = 1: the product of the rows that
-`natural_panels` makes with those of `statistics_rows` gives the costs of all candidates at once.
+which is linear in the statistics t(y) = (y, y^2), with the squares added up for V = 1.  Where all share one
+variance and equal weights, the paper's model, squares cost the same for all clusters: no statistic (V = 0), and
+
+    cost_c(y) = ||y - mu_c||^2
+
+in units of 2 sigma^2.  The product of the rows that `natural_panels` makes with those of `statistics_rows` gives
+the costs of all candidates at once.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from .distances import squared_distance
 from .jit import kernel
+
+#: Nats by which a cost from a product may be off: a candidate where rounding could exceed it is taken directly.
+COST_ERROR = 1e-4
+
+
+def farthest_square(dtype: np.dtype) -> float:
+    """Up to this sum_d p_d (mu_d - origin_d)^2 a product gives a cluster's cost to COST_ERROR."""
+    return COST_ERROR / float(np.finfo(dtype).eps)
 
 
 @kernel
@@ -25,6 +40,7 @@ def statistics_rows(
     origin: np.ndarray,
     n_squares: int,
     out: np.ndarray,
+    norms: np.ndarray,
 ) -> None:
     """t(y) of rows in coordinates local to an origin: out[j] = (y - origin, (y - origin)^2).
 
@@ -34,8 +50,9 @@ def statistics_rows(
     rows : (m,) int, IN
     first, last : int, IN, the range of `rows` to take
     origin : (D,) float, IN
-    n_squares : int, IN, V: D for every square, 1 for their sum
+    n_squares : int, IN, V: D for every square, 1 for their sum, 0 for none
     out : (>= last - first, >= D + V) float, OUT
+    norms : (>= last - first,) float, OUT, what is to be added to every cost: ||y - origin||^2 for V = 0, else 0
     """
     n_features = origin.shape[0]
     for j in range(last - first):
@@ -45,6 +62,10 @@ def statistics_rows(
             value = source[row, d] - origin[d]
             out[j, d] = value
             total += value * value
+        norms[j] = total
+        if n_squares == 0:
+            continue
+        norms[j] = 0
         if n_squares == n_features:
             for d in range(n_features):
                 out[j, n_features + d] = out[j, d] * out[j, d]
@@ -63,12 +84,12 @@ def natural_panels(
     constants: np.ndarray,
     squares: np.ndarray,
 ) -> None:
-    """Clusters as linear functions of t(y - origin), cut into panels: cost = constant - 2 panel . t.
+    """Clusters as linear functions of t(y - origin), cut into panels: cost = constant - 2 panel . t (+ norm).
 
     Parameters
     ----------
     means : (C, D) float, IN
-    precisions : (C, V) float, IN, p
+    precisions : (C, V) float, IN, p; 1 where there are none
     offsets : (C,) float, IN, q
     clusters : (m,) int, IN
     origin : (D,) float, IN
@@ -79,15 +100,15 @@ def natural_panels(
     """
     n_features, n_squares = means.shape[1], precisions.shape[1]
     width = panels.shape[2]
-    half = panels.dtype.type(-0.5)
+    one, half = panels.dtype.type(1), panels.dtype.type(-0.5)
     for i in range(clusters.shape[0]):
         c = clusters[i]
         total = constants.dtype.type(0)
-        common = precisions[c, 0]
+        common = precisions[c, 0] if n_squares == 1 else one
         for p in range(panels.shape[0]):
-            first = np.uint64(p) * np.uint64(width)  # unsigned: see `panels.local_panels`
+            first = np.uint64(p) * np.uint64(width)  # unsigned: an index that might be negative would keep LLVM …
             for k in range(min(width, n_features - p * width)):
-                d = first + np.uint64(k)
+                d = first + np.uint64(k)  # … from vectorising
                 difference = means[c, d] - origin[d]
                 value = (precisions[c, d] if n_squares == n_features else common) * difference
                 panels[p, i, k] = value
@@ -101,18 +122,17 @@ def natural_panels(
 
 
 @kernel
-def joint_cost(
+def cost_of(
     points: np.ndarray, point: int, means: np.ndarray, precisions: np.ndarray, offsets: np.ndarray, cluster: int
 ) -> float:
     """Cost of one cluster for one point, directly."""
+    if precisions.shape[1] != means.shape[1]:
+        total = squared_distance(points, point, means, cluster)
+        if precisions.shape[1] == 1:
+            total *= precisions[cluster, 0]
+        return total + offsets[cluster]
     total = points.dtype.type(0)
-    if precisions.shape[1] == means.shape[1]:
-        for d in range(means.shape[1]):
-            difference = points[point, d] - means[cluster, d]
-            total += precisions[cluster, d] * (difference * difference)
-    else:
-        for d in range(means.shape[1]):
-            difference = points[point, d] - means[cluster, d]
-            total += difference * difference
-        total *= precisions[cluster, 0]
+    for d in range(means.shape[1]):
+        difference = points[point, d] - means[cluster, d]
+        total += precisions[cluster, d] * (difference * difference)
     return total + offsets[cluster]

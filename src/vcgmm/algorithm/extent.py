@@ -1,0 +1,88 @@
+"""How large sums over points can become: constants for exact sums."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..kernels.exact_sums import rounding_constant
+from ..kernels.moments import absolute_sum
+from ..parallel import Workers
+from .natural import Natural
+
+#: A mean is far out beyond so many times the mean absolute value of a feature.
+FAR = 4.0
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """Constants of exact sums: shifts (k, D), squares (k, V), each cluster's row in them (C,), and masses."""
+
+    shifts: np.ndarray
+    scatters: np.ndarray
+    rows: np.ndarray
+    masses: float
+
+
+@dataclass(frozen=True)
+class Extent:
+    """Limits of sums over some points.
+
+    In feature d no sum of gamma s (y - mu_c) can exceed sum gamma |y_d| + |mu_cd| sum gamma, and no sum of its
+    squares 2 sum gamma y_d^2 + 2 mu_cd^2 sum gamma.  Clusters in the middle of the data share one constant; a
+    cluster far out has its own, so that it costs the others no digits.
+
+    Attributes
+    ----------
+    total_weight : float
+    absolute : (D,) float64
+        Not less than sum_n gamma |y_d|.
+    squares : (D,) float64 or None
+        Not less than sum_n gamma y_d^2, where such sums are taken.
+    """
+
+    total_weight: float
+    absolute: np.ndarray
+    squares: np.ndarray | None = None
+
+    @classmethod
+    def of(cls, points: np.ndarray, weights: np.ndarray, workers: Workers) -> Extent:
+        """That of points (n, D) float with weights (n,) float64; squares are left out."""
+        step = max(1, (1 << 18) // points.shape[1])  # fixed blocks: the same sums for any number of threads
+        sums = np.empty((-(-len(points) // step), points.shape[1]))
+
+        def work(_thread: int, first: int, last: int) -> None:
+            for i in range(first, last):
+                absolute_sum(i * step, min((i + 1) * step, len(points)), points, weights, sums[i])
+
+        workers.run(work, len(sums))
+        return cls(float(weights.sum()), sums.sum(axis=0))
+
+    def __add__(self, other: Extent) -> Extent:
+        """That of both sets of points together, for sums over points that lie in different places."""
+        squares = None if self.squares is None or other.squares is None else self.squares + other.squares
+        return Extent(self.total_weight + other.total_weight, self.absolute + other.absolute, squares)
+
+    def rounding(self, natural: Natural) -> Rounding:
+        """Constants for sums about these clusters' means."""
+        means, n_features = natural.means, len(self.absolute)
+        limit = FAR * self.absolute / self.total_weight
+        far = np.flatnonzero((np.abs(means) > limit).any(axis=1))
+        reach = np.vstack([limit, np.abs(means[far]).astype(np.float64)])
+        rows = np.zeros(len(means), np.int32)
+        rows[far] = np.arange(1, len(far) + 1)
+        if natural.n_squares:
+            if self.squares is None:
+                raise RuntimeError("sums of squares are asked for, but not how large they can become.")
+            squares = 2 * (self.squares + np.maximum(reach, limit) ** 2 * self.total_weight)
+            if natural.n_squares != n_features:
+                squares = squares.sum(axis=1, keepdims=True)
+        else:
+            squares = np.empty((len(reach), 0))
+        return Rounding(
+            rounding_constant(self.absolute + reach * self.total_weight),
+            rounding_constant(squares),
+            rows,
+            float(rounding_constant(np.array(self.total_weight))),
+        )

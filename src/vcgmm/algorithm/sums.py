@@ -1,0 +1,161 @@
+"""The blocked E-step over the points of cells, and the sums of the M-step that it adds to: one for all models."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..kernels.blocked import search_tasks
+from ..kernels.selection import key_indices, key_type
+from ..parallel import Workers
+from .cells import cut_into_tasks
+from .extent import Rounding
+from .natural import Natural
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Sums over points.
+
+    Attributes
+    ----------
+    facts : (6,) float64
+        Those of `kernels.blocked.search_tasks`, of which the properties are.
+    shifts : (C, D) float64
+        sum_n gamma s_c (y - mu_c).
+    scatters : (C, V) float64
+        sum_n gamma s_c (y - mu_c)^2, by feature for V = D, over all features for V = 1.
+    masses : (C,) float64
+        R_c = sum_n gamma s_c.
+    """
+
+    facts: np.ndarray
+    shifts: np.ndarray
+    scatters: np.ndarray
+    masses: np.ndarray
+
+    @property
+    def log_sum(self) -> float:
+        """sum_n gamma log sum_{c in K(n)} exp(-cost precision)."""
+        return float(self.facts[0])
+
+    @property
+    def scatter(self) -> float:
+        """sum_n sum_c gamma s_c cost."""
+        return float(self.facts[1])
+
+    @property
+    def error(self) -> float:
+        """sum_n gamma cost of the first winner."""
+        return float(self.facts[2])
+
+    @property
+    def weight(self) -> float:
+        """sum_n gamma."""
+        return float(self.facts[3])
+
+    @property
+    def n_moved(self) -> int:
+        """Points whose first winner changed."""
+        return int(self.facts[4])
+
+    @property
+    def n_evaluations(self) -> int:
+        """Costs computed."""
+        return int(self.facts[5])
+
+    def __add__(self, other: Totals) -> Totals:
+        """Of both sets of points together; the arrays are new."""
+        return Totals(
+            self.facts + other.facts,
+            self.shifts + other.shifts,
+            self.scatters + other.scatters,
+            self.masses + other.masses,
+        )
+
+
+class Sums:
+    """Sums of the M-step and of the bound over all points that have been searched.
+
+    Parameters
+    ----------
+    natural : Natural
+    rounding : Rounding
+        Of the extent of all points whose sums will be added up.
+    workers : Workers
+
+    Attributes
+    ----------
+    cell_bounds, cell_masses : (C,) float64
+        The parts of `Totals.log_sum` and of the weight of points whose first winner was c before the search.
+    """
+
+    def __init__(self, natural: Natural, rounding: Rounding, workers: Workers) -> None:
+        n_clusters, n_squares = len(natural.means), natural.n_squares
+        self.natural = natural
+        self.rounding = rounding
+        self.workers = workers
+        # One of each for every thread: they are exact, so how they are shared does not matter.
+        self._shifts = [np.zeros(natural.means.shape) for _ in range(workers.n_threads)]
+        self._scatters = [np.zeros((n_clusters, 2, n_squares)) for _ in range(workers.n_threads)]
+        self._masses = [np.zeros(n_clusters) for _ in range(workers.n_threads)]
+        self._facts = np.zeros(6)
+        self.cell_bounds, self.cell_masses = np.zeros(n_clusters), np.zeros(n_clusters)
+
+    def search(
+        self,
+        points: np.ndarray,
+        weights: np.ndarray,
+        winners: np.ndarray,
+        order: np.ndarray,
+        start: np.ndarray,
+        candidates: np.ndarray,
+        precision: float = 1.0,
+    ) -> None:
+        """New winners of points, which are added to the sums.
+
+        Parameters
+        ----------
+        points : (n, D) float
+        weights : (n,) float64
+        winners : (n, C') int32
+            Changed in place.
+        order, start
+            From `sort_by_cluster`.
+        candidates : (C, L) int32
+        precision : float
+            1 / (2 sigma^2) where clusters share a variance; negative: the first winner takes all.
+        """
+        natural, rounding = self.natural, self.rounding
+        task_cell, task_start = cut_into_tasks(start)
+        n_candidates = candidates.shape[1]
+        indices = key_indices(n_candidates, key_type(points.dtype, n_candidates))
+        facts = np.zeros((len(task_cell), 6))
+
+        def work(thread: int, first: int, last: int) -> None:
+            search_tasks(
+                first, last, task_cell, task_start, points, weights, order, candidates, natural.means,
+                natural.precisions, natural.offsets, winners, precision, indices, natural.farthest,
+                rounding.shifts, rounding.scatters, rounding.rows, rounding.masses, self._shifts[thread],
+                self._scatters[thread], self._masses[thread], facts,
+            )  # fmt: skip
+
+        self.workers.run(work, len(task_cell))
+        self._facts += facts.sum(axis=0)
+        if natural.n_squares:
+            self.cell_bounds += np.bincount(task_cell, facts[:, 0], len(natural.means))
+            self.cell_masses += np.bincount(task_cell, facts[:, 3], len(natural.means))
+
+    @property
+    def n_moved(self) -> int:
+        """Points whose first winner has changed."""
+        return int(self._facts[4])
+
+    def totals(self) -> Totals:
+        """All sums; to be asked for once, since the threads' own are added up in place."""
+        for parts in (self._shifts, self._scatters, self._masses):
+            for other in parts[1:]:
+                parts[0] += other
+            del parts[1:]
+        return Totals(self._facts, self._shifts[0], self._scatters[0].sum(axis=1), self._masses[0])
