@@ -3,8 +3,9 @@
     python benchmarks/gpu.py                     all parts that the device has room for
     python benchmarks/gpu.py paper many roofline
 
-Each part prints one line of JSON for every measurement.  Data are mixtures made on the device, but for `real`
-and parts of `models`, which take the sets of $VCGMM_DATA (see sets.py).  Times are taken warm: a short fit has compiled the kernels.
+Each part prints one line of JSON for every measurement.  Data are mixtures made on the device, but for `real` and
+parts of `models`, which take the sets of $VCGMM_DATA (see sets.py).  Times are taken warm: a short fit has compiled
+the kernels.
 """
 
 from __future__ import annotations
@@ -210,7 +211,7 @@ def models() -> None:
 
 
 def host() -> None:
-    """Rows of the host: 40M x 64 in float32, 10 GB; passes, refinement and predictions, on the GPU and on the CPU."""
+    """Rows of the host: 40M x 64 in float32, 10 GB; passes, refinement and predictions, on GPU and CPU."""
     made = mixture(40_000_000, 64, 100_000, torch.float32)
     X = made.cpu().numpy()
     del made
@@ -220,12 +221,12 @@ def host() -> None:
         model = VCGMM(20_000, device=device, **options)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            VCGMM(200, device=device, coreset_size=100_000, random_state=0, max_iter=2, refine=1).fit(X[: 1 << 21])
+            model.fit(X[: 1 << 21])
             took, model = seconds(lambda model=model: model.fit(X))
         labels, _ = seconds(lambda model=model: model.predict(X[: X.shape[0] // 4], method="approximate"))
         report(
-            "host", device=device, gb=X.nbytes / 1e9, fit_s=took, **{f"{k}_s": v for k, v in model.timings_.items()},
-            predict_gb=X.nbytes / 4e9, predict_s=labels,
+            "host", device=device, gb=X.nbytes / 1e9, fit_s=took, predict_gb=X.nbytes / 4e9, predict_s=labels,
+            **{f"{k}_s": v for k, v in model.timings_.items()},
         )  # fmt: skip
         if device == "cuda":
             error, _ = seconds(lambda model=model: model.quantization_error(X))

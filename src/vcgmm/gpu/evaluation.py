@@ -23,6 +23,9 @@ from .routing import DeviceRouting
 #: Distances of rows to all means in float64 that are computed at a time.
 PRODUCT_VALUES = 1 << 27
 
+#: Values of rows that find their way together: the more meet at a cluster, the faster.
+VALUES_TOGETHER = 1 << 26
+
 _routings: WeakKeyDictionary[object, tuple[np.ndarray, DeviceRouting]] = WeakKeyDictionary()
 
 
@@ -102,8 +105,14 @@ class DeviceEvaluator:
 
     def near_label_pieces(self, rows: Rows, routing: DeviceRouting) -> Generator[np.ndarray, None, None]:
         """A mean that is near, and mostly the nearest, at a cost that does not grow with C; some at a time."""
-        for _, labels in self._parts(rows, routing.labels_of):
-            yield labels.cpu().numpy()
+        together: list[torch.Tensor] = []
+        for part, points in self._parts(rows, lambda points: points):
+            together.append(points.stored)
+            full = sum(block.numel() for block in together) >= VALUES_TOGETHER
+            if full or part.first + len(part) == rows.n_samples:
+                found = routing.labels_of(points_in(self.frame, torch.cat(together), None, "fp32"))
+                together = []
+                yield found.cpu().numpy()
 
     def _nearest(self, points: DevicePoints, k: int) -> tuple[np.ndarray, np.ndarray]:
         ids, _ = nearest_of_all(points, self.centres, k)

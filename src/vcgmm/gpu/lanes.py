@@ -11,12 +11,15 @@ from typing import Any, TypeVar
 import numpy as np
 import torch
 
-from ..data import Part, Rows
+from ..data import ArrayRows, Part, Rows
 from ..data.rows import exact_float
 from ..parallel import Workers
 
 #: Types that torch has as well; all others go up as floats that hold their values.
 SHARED_TYPES = ("float64", "float32", "float16", "int64", "int32", "int16", "int8", "uint8")
+
+#: Values of a part of an array.
+PART_VALUES = 1 << 22
 
 #: Results that are under way before the host waits for the first of them.
 UNDER_WAY = 2
@@ -137,7 +140,13 @@ class Lanes:
 
 
 def parts_of(rows: Rows) -> Iterator[Task[Part]]:
-    """Every part of rows, to be copied."""
+    """Every part of rows, to be copied; those of an array are larger than on the host, which has a cache."""
+    if isinstance(rows, ArrayRows):
+        step = rows.rows_per_block * max(1, PART_VALUES // (rows.rows_per_block * rows.n_features))
+        for first in range(0, rows.n_samples, step):
+            part = Part(first, rows.array[first : first + step], None, rows)
+            yield part, lambda part=part: part.rows  # type: ignore[misc]
+        return
     with closing(rows.parts()) as parts:
         for part in parts:
             yield part, lambda part=part: part.rows  # type: ignore[misc]
