@@ -4,8 +4,8 @@
     python benchmarks/gpu.py paper many roofline
 
 Each part prints one line of JSON for every measurement.  Data are mixtures made on the device, but for `real` and
-parts of `models`, which take the sets of $VCGMM_DATA (see sets.py).  Times are taken warm: a short fit has compiled
-the kernels.
+parts of `models`, which take the sets of $VCGMM_DATA (see sets.py).  Times are taken warm: a short fit has
+compiled the kernels.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ torch = pytest.importorskip("torch", reason="tests of the GPU need torch")
 pytest.importorskip("triton", reason="tests of the GPU need Triton")
 
 from vcgmm.algorithm.frame import Frame  # noqa: E402
+from vcgmm.gpu import nearest  # noqa: E402
 from vcgmm.gpu.cells import cut, sort_by_group  # noqa: E402
 from vcgmm.gpu.nearest import (  # noqa: E402
     distances_of,
@@ -170,7 +171,11 @@ def test_without_a_precision_the_nearest_takes_all(device: Any) -> None:
     assert facts.sum(0)[2].item() == pytest.approx(squares(X, means).min(1).values.sum().item(), rel=1e-5)
 
 
-def test_winners_of_before_stay_though_they_are_on_no_list(device: Any) -> None:
+@pytest.mark.parametrize("few", [64, 1])
+def test_winners_of_before_stay_though_they_are_on_no_list(
+    device: Any, few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nearest, "FEW_FEATURES", few)  # compared as they are found, or gathered first
     X, means = normal(device, 40, 3), normal(device, 9, 3, seed=1)
     exact = squares(X, means)
     old = exact.argsort(1)[:, :2].to(torch.int32).contiguous()  # the best there are

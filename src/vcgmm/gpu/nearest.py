@@ -17,8 +17,11 @@ from .tiling import Tiling, tiling
 #: Pairs, and features of them, that one program compares.
 PAIRS, PAIR_FEATURES = 32, 128
 
-#: Points whose old winners one program looks up, and features of them that it compares.
-LOOKED_UP, LOOKED_UP_FEATURES = 32, 32
+#: Points whose old winners one program looks up, where it also compares them, so many features at a time …
+LOOKED_UP_AND_COMPARED, LOOKED_UP_FEATURES = 32, 32
+
+#: … and where it does not: rows with more features than this are compared pair by pair, which are first gathered.
+LOOKED_UP, FEW_FEATURES = 128, 64
 
 
 @dataclass(frozen=True)
@@ -186,17 +189,23 @@ def unlisted_distances(
         They add up to how many there are.
     """
     n_points, n_best = old.shape
-    n_programs = triton.cdiv(n_points, LOOKED_UP)
+    at_once = points.n_features <= FEW_FEATURES
+    looked_up = LOOKED_UP_AND_COMPARED if at_once else LOOKED_UP
+    n_programs = triton.cdiv(n_points, looked_up)
     extra = torch.empty(old.shape, dtype=torch.float32, device=old.device)
     counts = torch.empty(n_programs, dtype=torch.int32, device=old.device)
     form, precisions, offsets = Costs.parts(costs, centres)
     unlisted_costs[(n_programs,)](
         points.stored, points.stored.stride(0), points.n_features, points.scale, n_points, old, table,
         table.shape[1], centres, precisions, offsets, extra, counts, N_BEST=n_best,
-        COLUMNS=triton.next_power_of_2(n_best), STEPS=table.shape[1].bit_length(), POINTS=LOOKED_UP,
-        FEATURES=min(LOOKED_UP_FEATURES, triton.next_power_of_2(points.n_features)), FORM=form,
-        num_warps=1,
+        COLUMNS=triton.next_power_of_2(n_best), STEPS=table.shape[1].bit_length(), POINTS=looked_up,
+        FEATURES=min(LOOKED_UP_FEATURES, triton.next_power_of_2(points.n_features)), FORM=form, COMPARE=at_once,
+        num_warps=1 if at_once else 4,
     )  # fmt: skip
+    if not at_once:
+        places = torch.nonzero(extra.view(-1) == 0).view(-1)
+        rows = torch.div(places, n_best, rounding_mode="floor")
+        extra.view(-1)[places] = distances_of(points, rows, old.view(-1)[places], centres, costs)
     return extra, counts
 
 

@@ -197,6 +197,7 @@ def unlisted_costs(
     POINTS: tl.constexpr,
     FEATURES: tl.constexpr,
     FORM: tl.constexpr,
+    COMPARE: tl.constexpr,
 ):
     """Squared distances, or costs of a FORM, of winners of before that are not on the list of their point's cell.
 
@@ -207,7 +208,7 @@ def unlisted_costs(
     points, stride, n_features, scale, centres, precisions, offsets : IN, as in `search_tiles`
     old : (N, N_BEST) int32, IN, -1 for none; the cell of a point is the first
     ordered : (n_cells, length) int32, IN, the lists in ascending order
-    extra : (N, N_BEST) float32, OUT, infinite for those that are listed
+    extra : (N, N_BEST) float32, OUT, infinite for those that are listed; without COMPARE 0 for the others
     counts : (n_programs,) int32, OUT, how many are not
     STEPS : constexpr, 2^STEPS is more than `length`
     """
@@ -226,16 +227,17 @@ def unlisted_costs(
         low, high = tl.where(smaller & (low < high), middle + 1, low), tl.where(smaller, high, middle)
     there = tl.load(here + low, mask=known & (low < length), other=-1) == winner
     unlisted = (known & ~there).to(tl.int32)
-    costs = tl.full((POINTS, COLUMNS), float("inf"), tl.float32)
-    for k in range(N_BEST):
-        at = column == k
-        wanted = tl.sum(tl.where(at, unlisted, 0), axis=1) > 0
-        if tl.max(wanted.to(tl.int32), axis=0) > 0:
-            centre = tl.sum(tl.where(at & (unlisted > 0), winner, 0), axis=1).to(tl.int64)
-            total = pair_costs(
-                points, stride, n_features, scale, row, centre, wanted, centres, precisions, offsets, POINTS,
-                FEATURES, FORM,
-            )  # fmt: skip
-            costs = tl.where(at & wanted[:, None], total[:, None], costs)
+    costs = tl.where(unlisted > 0, 0.0, float("inf"))
+    if COMPARE:
+        for k in range(N_BEST):
+            at = column == k
+            wanted = tl.sum(tl.where(at, unlisted, 0), axis=1) > 0
+            if tl.max(wanted.to(tl.int32), axis=0) > 0:
+                centre = tl.sum(tl.where(at & (unlisted > 0), winner, 0), axis=1).to(tl.int64)
+                total = pair_costs(
+                    points, stride, n_features, scale, row, centre, wanted, centres, precisions, offsets, POINTS,
+                    FEATURES, FORM,
+                )  # fmt: skip
+                costs = tl.where(at & wanted[:, None], total[:, None], costs)
     tl.store(extra + row[:, None] * N_BEST + column, costs, mask=inside)
     tl.store(counts + tl.program_id(0), tl.sum(tl.sum(unlisted, axis=1), axis=0))
