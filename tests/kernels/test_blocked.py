@@ -82,7 +82,7 @@ def search(p: Problem, sigma2: float | None, cuts: tuple[int, ...] = (), points_
             first, last, task_cell, np.array([*task_start, len(p.Y)]), p.Y, p.gamma, order, p.candidates, p.mu,
             natural.precisions, natural.offsets, winners, -1.0 if sigma2 is None else 0.5 / sigma2, indices,
             natural.farthest, rounding.shifts, rounding.scatters, rounding.rows, rounding.masses, shifts[i],
-            np.zeros((n_clusters, 2, 0)), masses[i], facts,
+            None, masses[i], facts,
         )  # fmt: skip
     return Found(winners, shifts.sum(axis=0), masses.sum(axis=0), facts.sum(axis=0))
 

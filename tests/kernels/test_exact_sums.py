@@ -94,6 +94,8 @@ def test_local_sums_become_displacements_from_the_mean(dtype: type) -> None:
     np.testing.assert_allclose(totals[2], expected, rtol=0, atol=1e-13)
     assert masses.tolist() == [0.0, 0.0, 2.5, 0.0, 0.0]
     assert not totals[[0, 1, 3, 4]].any()
+    assert not sums[1].any()
+    assert sums[[0, 2]].all()
 
 
 def test_local_sums_do_not_depend_on_the_order_they_come_in() -> None:
@@ -103,9 +105,9 @@ def test_local_sums_do_not_depend_on_the_order_they_come_in() -> None:
     magic, mass_magic = rounding_constant(np.full((1, 3), 1e3)), float(rounding_constant(np.array(1e3)))
     results = []
     for order in (range(20), reversed(range(20))):
-        totals, masses = np.zeros((1, 3)), np.zeros(1)
+        totals, masses, local = np.zeros((1, 3)), np.zeros(1), sums.copy()
         for slot in order:
-            add_moments(totals, masses, 0, sums, slot, weights[slot], means, slot, magic, ALL_ROW_0, mass_magic)
+            add_moments(totals, masses, 0, local, slot, weights[slot], means, slot, magic, ALL_ROW_0, mass_magic)
         results.append((totals, masses))
     np.testing.assert_array_equal(results[0][0], results[1][0])
     np.testing.assert_array_equal(results[0][1], results[1][1])
@@ -116,6 +118,6 @@ def test_a_cluster_may_have_a_constant_of_its_own() -> None:
     magic, row = rounding_constant(np.array([[1.0], [2.0**60]])), np.array([0, 1], np.int32)
     totals, masses = np.zeros((2, 1)), np.zeros(2)
     for cluster in (0, 1):
-        add_moments(totals, masses, cluster, sums, 0, 1.0, means, 1, magic, row, 96.0)
+        add_moments(totals, masses, cluster, sums.copy(), 0, 1.0, means, 1, magic, row, 96.0)
     assert totals[0, 0] == pytest.approx(1 / 3, rel=1e-14)
     assert totals[1, 0] == 0.0

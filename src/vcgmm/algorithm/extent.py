@@ -17,10 +17,10 @@ FAR = 4.0
 
 @dataclass(frozen=True)
 class Rounding:
-    """Constants of exact sums: shifts (k, D), squares (k, V), each cluster's row in them (C,), and masses."""
+    """Constants of exact sums: shifts (k, D), squares (k, V), if any, each cluster's row in them (C,), masses."""
 
     shifts: np.ndarray
-    scatters: np.ndarray
+    scatters: np.ndarray | None
     rows: np.ndarray
     masses: float
 
@@ -72,17 +72,17 @@ class Extent:
         reach = np.vstack([limit, np.abs(means[far]).astype(np.float64)])
         rows = np.zeros(len(means), np.int32)
         rows[far] = np.arange(1, len(far) + 1)
+        scatters = None
         if natural.n_squares:
             if self.squares is None:
                 raise RuntimeError("sums of squares are asked for, but not how large they can become.")
             squares = 2 * (self.squares + np.maximum(reach, limit) ** 2 * self.total_weight)
             if natural.n_squares != n_features:
                 squares = squares.sum(axis=1, keepdims=True)
-        else:
-            squares = np.empty((len(reach), 0))
+            scatters = rounding_constant(squares)
         return Rounding(
             rounding_constant(self.absolute + reach * self.total_weight),
-            rounding_constant(squares),
+            scatters,
             rows,
             float(rounding_constant(np.array(self.total_weight))),
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,37 +13,36 @@ from ..kernels.costs import farthest_square
 class Natural:
     """What costs are computed from: -log p(c, y) = sum_d p_cd (y_d - mu_cd)^2 + q_c + constant.
 
-    Where all clusters share one variance and equal weights there are no variances (V = 0): costs are squared
+    Where all clusters share one variance and equal weights there are none of their own (V = 0): costs are squared
     distances then, in units of 2 sigma^2.
 
     Attributes
     ----------
     means : (C, D) float
-    variances, precisions : (C, V) float
+    variances, precisions : (C, V) float or None
         v, and p = 1 / (2 v): V = D for each feature, 1 for all of them.
-    offsets : (C,) float
+    offsets : (C,) float or None
         q, the smallest of them 0.
     constant : float
     """
 
     means: np.ndarray
-    variances: np.ndarray
-    precisions: np.ndarray
-    offsets: np.ndarray
-    constant: float
+    variances: np.ndarray | None
+    precisions: np.ndarray | None
+    offsets: np.ndarray | None
+    constant: float = 0.0
 
     @classmethod
     def shared(cls, means: np.ndarray) -> Natural:
         """Clusters that differ in their means (C, D) alone."""
-        none = np.empty((len(means), 0), means.dtype)
-        return cls(means, none, none, np.zeros(len(means), means.dtype), 0.0)
+        return cls(means, None, None, None)
 
     @property
     def n_squares(self) -> int:
         """V."""
-        return self.precisions.shape[1]
+        return 0 if self.precisions is None else self.precisions.shape[1]
 
     @property
     def farthest(self) -> float:
         """How far a cluster may be, in its own variance, for its cost to be taken from a product."""
-        return farthest_square(self.means.dtype) if self.n_squares else math.inf
+        return farthest_square(self.means.dtype)

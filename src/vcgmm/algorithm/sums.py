@@ -24,7 +24,7 @@ class Totals:
         Those of `kernels.blocked.search_tasks`, of which the properties are.
     shifts : (C, D) float64
         sum_n gamma s_c (y - mu_c).
-    scatters : (C, V) float64
+    scatters : (C, V) float64 or None
         sum_n gamma s_c (y - mu_c)^2, by feature for V = D, over all features for V = 1.
     masses : (C,) float64
         R_c = sum_n gamma s_c.
@@ -32,7 +32,7 @@ class Totals:
 
     facts: np.ndarray
     shifts: np.ndarray
-    scatters: np.ndarray
+    scatters: np.ndarray | None
     masses: np.ndarray
 
     @property
@@ -70,7 +70,7 @@ class Totals:
         return Totals(
             self.facts + other.facts,
             self.shifts + other.shifts,
-            self.scatters + other.scatters,
+            None if self.scatters is None or other.scatters is None else self.scatters + other.scatters,
             self.masses + other.masses,
         )
 
@@ -98,7 +98,9 @@ class Sums:
         self.workers = workers
         # One of each for every thread: they are exact, so how they are shared does not matter.
         self._shifts = [np.zeros(natural.means.shape) for _ in range(workers.n_threads)]
-        self._scatters = [np.zeros((n_clusters, 2, n_squares)) for _ in range(workers.n_threads)]
+        self._scatters = (
+            [np.zeros((n_clusters, 2, n_squares)) for _ in range(workers.n_threads)] if n_squares else []
+        )
         self._masses = [np.zeros(n_clusters) for _ in range(workers.n_threads)]
         self._facts = np.zeros(6)
         self.cell_bounds, self.cell_masses = np.zeros(n_clusters), np.zeros(n_clusters)
@@ -138,7 +140,7 @@ class Sums:
                 first, last, task_cell, task_start, points, weights, order, candidates, natural.means,
                 natural.precisions, natural.offsets, winners, precision, indices, natural.farthest,
                 rounding.shifts, rounding.scatters, rounding.rows, rounding.masses, self._shifts[thread],
-                self._scatters[thread], self._masses[thread], facts,
+                self._scatters[thread] if self._scatters else None, self._masses[thread], facts,
             )  # fmt: skip
 
         self.workers.run(work, len(task_cell))
@@ -158,4 +160,5 @@ class Sums:
             for other in parts[1:]:
                 parts[0] += other
             del parts[1:]
-        return Totals(self._facts, self._shifts[0], self._scatters[0].sum(axis=1), self._masses[0])
+        scatters = self._scatters[0].sum(axis=1) if self._scatters else None
+        return Totals(self._facts, self._shifts[0], scatters, self._masses[0])

@@ -23,7 +23,7 @@ from .jit import kernel
 from .panels import multiply_panels, panel_shape
 from .selection import AT_ONCE, FEW, LANES, five_smallest_keys, smallest_keys
 from .square_sums import add_moment_squares, add_point_squares
-from .winners import choose_winners, truncated_posterior
+from .winners import choose_absent, choose_winners, truncated_posterior
 
 #: Points in one product: large enough for full speed, small enough that all of it stays in cache.
 BLOCK = LANES
@@ -64,14 +64,14 @@ def add_block(
     totals: np.ndarray,
     precision: float,
     shift_magic: np.ndarray,
-    scatter_magic: np.ndarray,
+    scatter_magic: np.ndarray | None,
     magic_row: np.ndarray,
     mass_magic: float,
     winners: np.ndarray,
     sums: np.ndarray,
     sum_masses: np.ndarray,
     shifts: np.ndarray,
-    scatters: np.ndarray,
+    scatters: np.ndarray | None,
     masses: np.ndarray,
     facts: np.ndarray,
 ) -> None:
@@ -116,7 +116,7 @@ def add_block(
                     sums[slot, f] += factor * rows[j, f]
             else:
                 add_point(shifts, masses, cluster, points, point, means, part, shift_magic, magic_row, mass_magic)
-                if scatters.shape[2] > 0:
+                if scatters is not None and scatter_magic is not None:
                     add_point_squares(scatters, cluster, points, point, means, part, scatter_magic, magic_row)
     facts[0] += bound
     facts[1] += scatter
@@ -133,11 +133,11 @@ def hand_over(
     sums: np.ndarray,
     sum_masses: np.ndarray,
     shift_magic: np.ndarray,
-    scatter_magic: np.ndarray,
+    scatter_magic: np.ndarray | None,
     magic_row: np.ndarray,
     mass_magic: float,
     shifts: np.ndarray,
-    scatters: np.ndarray,
+    scatters: np.ndarray | None,
     masses: np.ndarray,
 ) -> None:
     """Move a cell's local sums to the clusters' float64 totals, and set them to 0."""
@@ -145,12 +145,10 @@ def hand_over(
         mass = sum_masses[i]
         if mass > 0.0:
             cluster = candidates[cell, i]
-            add_moments(shifts, masses, cluster, sums, i, mass, means, cell, shift_magic, magic_row, mass_magic)
-            if scatters.shape[2] > 0:
+            if scatters is not None and scatter_magic is not None:
                 add_moment_squares(scatters, cluster, sums, i, mass, means, cell, scatter_magic, magic_row)
+            add_moments(shifts, masses, cluster, sums, i, mass, means, cell, shift_magic, magic_row, mass_magic)
             sum_masses[i] = 0.0
-            for f in range(sums.shape[1]):
-                sums[i, f] = 0
 
 
 @kernel
@@ -164,18 +162,18 @@ def search_tasks(
     order: np.ndarray,
     candidates: np.ndarray,
     means: np.ndarray,
-    precisions: np.ndarray,
-    offsets: np.ndarray,
+    precisions: np.ndarray | None,
+    offsets: np.ndarray | None,
     winners: np.ndarray,
     precision: float,
     indices: np.ndarray,
     farthest: float,
     shift_magic: np.ndarray,
-    scatter_magic: np.ndarray,
+    scatter_magic: np.ndarray | None,
     magic_row: np.ndarray,
     mass_magic: float,
     shifts: np.ndarray,
-    scatters: np.ndarray,
+    scatters: np.ndarray | None,
     masses: np.ndarray,
     facts: np.ndarray,
 ) -> None:
@@ -191,24 +189,29 @@ def search_tasks(
     order : (N',) int64, IN
     candidates : (C, L) int32, IN, itself first
     means : (C, D) float, IN
-    precisions : (C, V) float, IN, 1 / (2 v), V = D for each feature, 1 for all features, 0: costs are distances
-    offsets : (C,) float, IN, q >= 0
+    precisions : (C, V) float or None, IN, 1 / (2 v), V = D for each feature or 1 for all; None: V = 0, costs are
+        squared distances
+    offsets : (C,) float or None, IN, q >= 0
     winners : (N', C') int32, IN/OUT, least cost first; -1 where not known yet
     precision : float64, IN, 1 / (2 sigma^2) where costs are distances, else 1; negative: the first takes all
     indices : IN, from `selection.key_indices`
-    farthest : float, IN, from `costs.farthest_square`; infinite where costs are distances
+    farthest : float, IN, from `costs.farthest_square`
     shift_magic : (k, D) float64, IN, from `exact_sums.rounding_constant`
-    scatter_magic : (k, V) float64, IN, likewise
+    scatter_magic : (k, V) float64 or None, IN, likewise
     magic_row : (C,) int32, IN, the row of both for each cluster
     mass_magic : float64, IN, likewise
     shifts : (C, D) float64, IN/OUT, sum of gamma s (y - mu_c)
-    scatters : (C, 2, V) float64, IN/OUT, sum of gamma s (y - mu_c)^2 in two parts, which the caller adds up
+    scatters : (C, 2, V) float64 or None, IN/OUT, sum of gamma s (y - mu_c)^2 in two parts, for the caller to add
     masses : (C,) float64, IN/OUT, sum of gamma s
     facts : (n_tasks, 6) float64, OUT, sums over the task's points of gamma log sum exp(-cost precision),
         gamma s cost, gamma cost of the first winner, and gamma; points whose first winner changed; costs computed
     """
     n_clusters, n_features = means.shape
-    n_squares = precisions.shape[1]
+    n_squares = 0
+    is_far = None
+    if precisions is not None:
+        n_squares = precisions.shape[1]
+        is_far = np.zeros(indices.shape[0] - 2, np.bool_)
     n_statistics = n_features + n_squares
     n_candidates = candidates.shape[1]
     n_slots = indices.shape[0] - 2  # candidates, and some that are none to make their number a multiple
@@ -229,6 +232,9 @@ def search_tasks(
     best = np.empty((max(n_winners, FEW) + AT_ONCE) * LANES, indices.dtype)
     slots = np.empty((n_winners, BLOCK), np.int64)
     near = np.empty((n_winners, BLOCK), points.dtype)
+    absent = np.empty((2, 2 * n_winners * BLOCK), np.int64)
+    absent_rows = np.empty(2 * n_winners * BLOCK, np.int64)
+    absent_costs = np.empty(2 * n_winners * BLOCK, points.dtype)
     shares = np.empty((n_winners, BLOCK), points.dtype)
     totals = np.empty(BLOCK, np.float64)
 
@@ -241,8 +247,12 @@ def search_tasks(
             cell = task_cell[task]
             natural_panels(means, precisions, offsets, candidates[cell], means[cell], panels, constants, squares)
             for i in range(n_candidates):
-                if squares[i] <= farthest:
-                    position[candidates[cell, i]] = i
+                position[candidates[cell, i]] = i
+            if is_far is not None:
+                for i in range(n_candidates):
+                    is_far[i] = squares[i] > farthest
+                    if is_far[i]:
+                        position[candidates[cell, i]] = -1
         facts[task] = 0.0
         begin, end = task_start[task], task_start[task + 1]
         for low in range(begin, end, BLOCK):
@@ -258,9 +268,13 @@ def search_tasks(
                 five_smallest_keys(width, products, constants, norms, indices, best)
             else:
                 smallest_keys(n_winners, width, products, constants, norms, indices, best)
-            extra = choose_winners(
-                n, best, mask, products, constants, norms, squares, farthest, candidates[cell], position, points,
-                means, precisions, offsets, order, low, winners, slots, near,
+            n_absent = choose_winners(
+                n, best, mask, products, constants, norms, is_far, candidates[cell], position, order, low,
+                winners, slots, near, absent,
+            )  # fmt: skip
+            choose_absent(
+                n_absent, absent, absent_rows, absent_costs, points, means, precisions, offsets, order, low, slots,
+                near,
             )  # fmt: skip
             truncated_posterior(n, near, precision, shares, totals)
             add_block(
@@ -268,7 +282,7 @@ def search_tasks(
                 precision, shift_magic, scatter_magic, magic_row, mass_magic, winners, sums, sum_masses, shifts,
                 scatters, masses, facts[task],
             )  # fmt: skip
-            facts[task, 5] += n * n_candidates + extra
+            facts[task, 5] += n * n_candidates + n_absent
             if high == end or (high - begin) % (BLOCK * BLOCKS_PER_FLUSH) == 0:
                 hand_over(
                     cell, candidates, means, sums, sum_masses, shift_magic, scatter_magic, magic_row, mass_magic,

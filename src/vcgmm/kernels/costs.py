@@ -13,6 +13,9 @@ variance and equal weights, the paper's model, squares cost the same for all clu
 
 in units of 2 sigma^2.  The product of the rows that `natural_panels` makes with those of `statistics_rows` gives
 the costs of all candidates at once.
+
+Precisions that are None say V = 0.  numba compiles a kernel anew for None and leaves out what is not for it: the
+paper's model costs what it would without the others.
 """
 
 from __future__ import annotations
@@ -76,8 +79,8 @@ def statistics_rows(
 @kernel
 def natural_panels(
     means: np.ndarray,
-    precisions: np.ndarray,
-    offsets: np.ndarray,
+    precisions: np.ndarray | None,
+    offsets: np.ndarray | None,
     clusters: np.ndarray,
     origin: np.ndarray,
     panels: np.ndarray,
@@ -89,8 +92,8 @@ def natural_panels(
     Parameters
     ----------
     means : (C, D) float, IN
-    precisions : (C, V) float, IN, p; 1 where there are none
-    offsets : (C,) float, IN, q
+    precisions : (C, V) float or None, IN, p; None: V = 0
+    offsets : (C,) float or None, IN, q
     clusters : (m,) int, IN
     origin : (D,) float, IN
     panels : (P, >= m, K) float, OUT: panels[f // K, i, f % K] is the coefficient of statistic f; what is none is
@@ -98,19 +101,46 @@ def natural_panels(
     constants : (>= m,) float, OUT
     squares : (>= m,) float, OUT, sum_d p_cd (mu_cd - origin_d)^2, by which a cost from a product may lose digits
     """
-    n_features, n_squares = means.shape[1], precisions.shape[1]
+    n_features = means.shape[1]
     width = panels.shape[2]
-    one, half = panels.dtype.type(1), panels.dtype.type(-0.5)
     for i in range(clusters.shape[0]):
         c = clusters[i]
-        total = constants.dtype.type(0)
-        common = precisions[c, 0] if n_squares == 1 else one
+        total = squares.dtype.type(0)
         for p in range(panels.shape[0]):
-            first = np.uint64(p) * np.uint64(width)  # unsigned: an index that might be negative would keep LLVM …
+            first = np.uint64(p) * np.uint64(width)
             for k in range(min(width, n_features - p * width)):
-                d = first + np.uint64(k)  # … from vectorising
-                difference = means[c, d] - origin[d]
-                value = (precisions[c, d] if n_squares == n_features else common) * difference
+                d = first + np.uint64(k)  # unsigned: an index that might be negative keeps LLVM from vectorising
+                value = means[c, d] - origin[d]
+                panels[p, i, k] = value
+                total += value * value
+        squares[i] = total
+        constants[i] = total
+    if precisions is not None and offsets is not None:
+        weigh_panels(precisions, offsets, clusters, n_features, panels, constants, squares)
+
+
+@kernel
+def weigh_panels(
+    precisions: np.ndarray,
+    offsets: np.ndarray,
+    clusters: np.ndarray,
+    n_features: int,
+    panels: np.ndarray,
+    constants: np.ndarray,
+    squares: np.ndarray,
+) -> None:
+    """From differences mu - origin to coefficients of t(y - origin); arrays as in `natural_panels`."""
+    n_squares, width = precisions.shape[1], panels.shape[2]
+    half = panels.dtype.type(-0.5)
+    for i in range(clusters.shape[0]):
+        c = clusters[i]
+        common = precisions[c, 0]
+        total = squares.dtype.type(0)
+        for p in range(panels.shape[0]):
+            first = np.uint64(p) * np.uint64(width)  # unsigned: see `natural_panels`
+            for k in range(min(width, n_features - p * width)):
+                difference = panels[p, i, k]
+                value = (precisions[c, first + np.uint64(k)] if n_squares == n_features else common) * difference
                 panels[p, i, k] = value
                 total += value * difference
             low = max(0, n_features - p * width)  # where coefficients of squares begin in this panel
@@ -122,17 +152,35 @@ def natural_panels(
 
 
 @kernel
-def cost_of(
+def own_cost(
     points: np.ndarray, point: int, means: np.ndarray, precisions: np.ndarray, offsets: np.ndarray, cluster: int
 ) -> float:
-    """Cost of one cluster for one point, directly."""
-    if precisions.shape[1] != means.shape[1]:
-        total = squared_distance(points, point, means, cluster)
-        if precisions.shape[1] == 1:
-            total *= precisions[cluster, 0]
-        return total + offsets[cluster]
+    """Cost of one cluster with a variance of its own for one point, directly."""
     total = points.dtype.type(0)
-    for d in range(means.shape[1]):
-        difference = points[point, d] - means[cluster, d]
-        total += precisions[cluster, d] * (difference * difference)
+    if precisions.shape[1] == means.shape[1]:
+        for d in range(means.shape[1]):
+            difference = points[point, d] - means[cluster, d]
+            total += precisions[cluster, d] * (difference * difference)
+    else:
+        total = squared_distance(points, point, means, cluster) * precisions[cluster, 0]
     return total + offsets[cluster]
+
+
+@kernel
+def costs_of_pairs(
+    n: int,
+    rows: np.ndarray,
+    clusters: np.ndarray,
+    points: np.ndarray,
+    means: np.ndarray,
+    precisions: np.ndarray | None,
+    offsets: np.ndarray | None,
+    out: np.ndarray,
+) -> None:
+    """out[i] = cost of clusters[i] for points[rows[i]], directly, for i < n."""
+    if precisions is None or offsets is None:
+        for i in range(n):
+            out[i] = squared_distance(points, rows[i], means, clusters[i])
+    else:
+        for i in range(n):
+            out[i] = own_cost(points, rows[i], means, precisions, offsets, clusters[i])

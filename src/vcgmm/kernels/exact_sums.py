@@ -52,14 +52,14 @@ def add_moments(
     """Move a local sum of points into a cluster's total, as a displacement from the cluster's mean.
 
     totals[cluster] += sums[slot] - mass (mu_cluster - mu_cell) and masses[cluster] += mass, each term rounded to
-    the quantum.
+    the quantum; sums[slot] = 0.
 
     Parameters
     ----------
     totals : (C, D) float64, IN/OUT
     masses : (C,) float64, IN/OUT
     cluster : int, IN
-    sums : (L, >= D) float, IN, weighted sums of points in coordinates local to the mean of `cell`
+    sums : (L, >= D) float, IN/OUT, weighted sums of points in coordinates local to the mean of `cell`
     slot : int, IN
     mass : float64, IN, the sum of the weights
     means : (C, D) float, IN
@@ -74,6 +74,8 @@ def add_moments(
         way = np.float64(means[cluster, d]) - np.float64(means[cell, d])
         value = np.float64(sums[slot, d]) - mass * way
         totals[cluster, d] += (value + magic[row, d]) - magic[row, d]
+    for f in range(sums.shape[1]):
+        sums[slot, f] = 0
 
 
 @strict_kernel

@@ -129,7 +129,7 @@ def take_best(
     known_at : (n_candidates,) int64, IN/OUT, how many seeds were taken when a gain was computed
     """
     while True:
-        best = 0
+        best = int(np.int64(0))
         for b in range(1, n_candidates):
             if gains[b] > gains[best]:
                 best = b
@@ -191,7 +191,7 @@ def seed_cells(
         spread_rows(order, low, high, n, uniforms[begin, 0], spread)
         rows = np.empty((n, n_features), points.dtype)
         squares = np.empty(n, points.dtype)
-        local_rows(points, spread, 0, n, points[order[low]].copy(), rows, squares)
+        local_rows(points, spread, int(np.int64(0)), n, points[order[low]].copy(), rows, squares)
         blocks = np.empty(((n + LANES - 1) // LANES, n_features, LANES), points.dtype)
         lay_in_blocks(n, rows, blocks)
         masses = np.empty(n, points.dtype)
@@ -207,7 +207,8 @@ def seed_cells(
                 running[i] = sampled
         factor = whole / sampled
         picks[0] = draw_index(running, n, uniforms[begin, 0])
-        candidate_distances(n, 1, rows, blocks, squares, picks, chosen, products, flat[:n].reshape(1, n))
+        alone = int(np.int64(1))
+        candidate_distances(n, alone, rows, blocks, squares, picks, chosen, products, flat[:n].reshape(1, n))
         for i in range(n):
             distances[i] = flat[i]
         seeds[begin] = spread[picks[0]]
@@ -230,7 +231,7 @@ def seed_cells(
                 known_at[b] = -1
             candidates = flat[: n_candidates * n].reshape(n_candidates, n)
             candidate_distances(n, n_candidates, rows, blocks, squares, picks, chosen, products, candidates)
-            found = 0
+            found = int(np.int64(0))
             while found < batch:
                 best = take_best(found, n, n_candidates, masses, distances, candidates, gains, known_at)
                 if best < 0:

@@ -2,6 +2,9 @@
 
 Kernels never start threads.  `vcgmm.parallel` runs them on Python threads, which the released GIL lets work at
 the same time, so there is no threading layer to choose and two fits may run in one process.
+
+A literal number as an argument is a type of its own to numba, and has the callee compiled once more: between
+kernels 0 is passed as int(np.int64(0)).
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ def fill_pool(
 @kernel
 def expected_statistics(
     means: np.ndarray,
-    variances: np.ndarray,
+    variances: np.ndarray | None,
     clusters: np.ndarray,
     first: int,
     last: int,
@@ -74,14 +74,14 @@ def expected_statistics(
     Parameters
     ----------
     means : (C, D) float, IN
-    variances : (C, V) float, IN
+    variances : (C, V) float or None, IN
     clusters : (m,) int, IN
     first, last : int, IN
     origin : (D,) float, IN
     out : (>= last - first, D + V) float, OUT
     norms : (>= last - first,) float, OUT, as in `costs.statistics_rows`
     """
-    n_features, n_squares = means.shape[1], variances.shape[1]
+    n_features = means.shape[1]
     for j in range(last - first):
         c = clusters[first + j]
         total = out.dtype.type(0)
@@ -90,14 +90,13 @@ def expected_statistics(
             out[j, d] = value
             total += value * value
         norms[j] = total
-        if n_squares == 0:
-            continue
-        norms[j] = 0
-        if n_squares == n_features:
-            for d in range(n_features):
-                out[j, n_features + d] = out[j, d] * out[j, d] + variances[c, d]
-        else:
-            out[j, n_features] = total + out.dtype.type(n_features) * variances[c, 0]
+        if variances is not None:
+            norms[j] = 0
+            if variances.shape[1] == n_features:
+                for d in range(n_features):
+                    out[j, n_features + d] = out[j, d] * out[j, d] + variances[c, d]
+            else:
+                out[j, n_features] = total + out.dtype.type(n_features) * variances[c, 0]
 
 
 @kernel
@@ -110,9 +109,9 @@ def link_groups(
     known: np.ndarray,
     pool_size: int,
     means: np.ndarray,
-    variances: np.ndarray,
-    precisions: np.ndarray,
-    offsets: np.ndarray,
+    variances: np.ndarray | None,
+    precisions: np.ndarray | None,
+    offsets: np.ndarray | None,
     neighbors: np.ndarray,
     nearest: np.ndarray,
     counts: np.ndarray,
@@ -127,13 +126,15 @@ def link_groups(
     known : (C, m) int32, IN, candidates from before, -1 for none
     pool_size : int, IN, at least L and the size of a group
     means : (C, D) float, IN
-    variances, precisions : (C, V) float, IN, v and 1 / (2 v); V = 0: costs are distances
-    offsets : (C,) float, IN, q
+    variances, precisions : (C, V) float or None, IN, v and 1 / (2 v); None: V = 0, costs are squared distances
+    offsets : (C,) float or None, IN, q
     neighbors : (C, G) int32, OUT, itself first
     nearest : (C, L) int32, OUT, itself first, then roughly in order
     counts : (n_groups,) int64, OUT, costs computed
     """
-    n_statistics = means.shape[1] + precisions.shape[1]
+    n_statistics = means.shape[1]
+    if precisions is not None:
+        n_statistics += precisions.shape[1]
     n_nearest = nearest.shape[1]
     seen = np.full(means.shape[0], -1, np.int32)
     pool = np.empty(pool_size, np.int32)

@@ -135,7 +135,7 @@ def cluster_cells(
         spread_rows(order, low, high, n, 0.5, spread)
         rows = np.empty((size, n_features), points.dtype)
         row_squares = np.empty(size, points.dtype)
-        local_rows(points, spread, 0, size, origin, rows, row_squares)
+        local_rows(points, spread, int(np.int64(0)), size, origin, rows, row_squares)
         local = np.empty((k, n_features), points.dtype)
         local_squares = np.empty(k, points.dtype)
         local_rows(points, seeds, offset, offset + k, origin, local, local_squares)

@@ -65,7 +65,7 @@ def step_to_nearest(
             continue
         origin = centres[candidates[cell, 0]]
         if cell != ready:
-            local_rows(centres, candidates[cell], 0, n_candidates, origin, around, squares)
+            local_rows(centres, candidates[cell], int(np.int64(0)), n_candidates, origin, around, squares)
             ready = cell
         for low in range(begin, end, POINTS):
             high = min(low + POINTS, end)

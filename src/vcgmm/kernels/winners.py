@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .costs import cost_of
+from .costs import costs_of_pairs
 from .exponential import exp_below_zero
 from .jit import kernel
 from .selection import LANES
@@ -29,6 +29,15 @@ def insert(slot: np.int64, cost: float, place: int, j: int, slots: np.ndarray, n
 
 
 @kernel
+def has(slot: np.int64, j: int, slots: np.ndarray) -> bool:
+    """Whether a cluster is among those of point j already."""
+    there = False
+    for place in range(slots.shape[0]):
+        there |= slots[place, j] == slot
+    return there
+
+
+@kernel
 def choose_winners(
     n: int,
     best: np.ndarray,
@@ -36,21 +45,17 @@ def choose_winners(
     products: np.ndarray,
     constants: np.ndarray,
     norms: np.ndarray,
-    squares: np.ndarray,
-    farthest: float,
+    is_far: np.ndarray | None,
     list_of_candidates: np.ndarray,
     position: np.ndarray,
-    points: np.ndarray,
-    means: np.ndarray,
-    precisions: np.ndarray,
-    offsets: np.ndarray,
     order: np.ndarray,
     low: int,
     winners: np.ndarray,
     slots: np.ndarray,
     near: np.ndarray,
+    absent: np.ndarray,
 ) -> int:
-    """The new K(n) of a block: those of its candidates and of the old K(n) that cost least, the least first.
+    """The new K(n) of a block as far as products tell: of its candidates and the old K(n), the least cost first.
 
     Parameters
     ----------
@@ -58,57 +63,86 @@ def choose_winners(
     best : (C' * LANES,) int, IN, from `smallest_keys`
     mask : int, IN, the bits of a key that hold the index
     products, constants, norms : IN, as in `smallest_keys`
-    squares, farthest : IN, the largest of `squares` (L,) at which products are good; beyond it costs are computed
-        directly
+    is_far : (L,) bool or None, IN, candidates for which products are not good; None: there are none
     list_of_candidates : (L,) int32, IN
-    position : (C,) int32, IN, place of a cluster in the candidate list, or -1
-    points, means, precisions, offsets : IN, as in `costs`
+    position : (C,) int32, IN, place of a cluster in the candidate list, or -1 for one that is not on it or far
     order, low : IN, point j of the block is row order[low + j]
     winners : (N', C') int32, IN, the old K(n), -1 where not known
-    slots : (C', B) int64, OUT, place in the candidate list, or -1 - c for a cluster c that was taken directly
+    slots : (C', B) int64, OUT, place in the candidate list
     near : (C', B) float, OUT, costs, ascending
+    absent : (2, 2 C' B) int64, OUT, pairs of a point j and a cluster whose cost is to be computed directly
 
     Returns
     -------
-    int, the number of costs computed directly
+    int, the number of pairs in `absent`
     """
     n_winners = winners.shape[1]
     last = n_winners - 1
-    extra = 0
+    n_absent = 0
     for j in range(n):
-        point = order[low + j]
         # Keys hold rounded costs: look the full ones up and put near ties in order.
         for k in range(n_winners):
             slot = np.int64(best[k * LANES + j] & mask)
-            if squares[slot] <= farthest:
-                cost = cost_from(slot, j, products, constants, norms)
-            else:
-                cluster = list_of_candidates[slot]
-                cost = cost_of(points, point, means, precisions, offsets, cluster)
-                slot = np.int64(-1 - cluster)
-                extra += 1
+            cost = cost_from(slot, j, products, constants, norms)
+            if is_far is not None and is_far[slot]:
+                absent[0, n_absent] = j
+                absent[1, n_absent] = list_of_candidates[slot]
+                n_absent += 1
+                cost = products.dtype.type(np.inf)  # it comes back by itself, in the place that this keeps free
             insert(slot, cost, k, j, slots, near)
         # What was known is not forgotten: an old winner gives way only to a cluster that costs less.
+        point = order[low + j]
         for k in range(n_winners):
             known = winners[point, k]
             if known < 0:
                 continue
             slot = np.int64(position[known])
             if slot < 0:
-                slot = np.int64(-1 - known)
-            there = False
-            for place in range(n_winners):
-                there |= slots[place, j] == slot
-            if there:
+                absent[0, n_absent] = j
+                absent[1, n_absent] = known
+                n_absent += 1
                 continue
-            if slot >= 0:
-                cost = cost_from(slot, j, products, constants, norms)
-            else:
-                cost = cost_of(points, point, means, precisions, offsets, known)
-                extra += 1
-            if cost < near[last, j]:
+            cost = cost_from(slot, j, products, constants, norms)
+            if cost < near[last, j] and not has(slot, j, slots):
                 insert(slot, cost, last, j, slots, near)
-    return extra
+    return n_absent
+
+
+@kernel
+def choose_absent(
+    n_absent: int,
+    absent: np.ndarray,
+    rows: np.ndarray,
+    costs: np.ndarray,
+    points: np.ndarray,
+    means: np.ndarray,
+    precisions: np.ndarray | None,
+    offsets: np.ndarray | None,
+    order: np.ndarray,
+    low: int,
+    slots: np.ndarray,
+    near: np.ndarray,
+) -> None:
+    """Complete `choose_winners` by clusters whose costs no product has given.
+
+    Parameters
+    ----------
+    n_absent : int, IN
+    absent : (2, >= n_absent) int64, IN
+    rows, costs : (>= n_absent,) int64 and float, scratch
+    points, means, precisions, offsets : IN, as in `costs`
+    order, low : IN
+    slots : (C', B) int64, IN/OUT, -1 - c for a cluster c of these
+    near : (C', B) float, IN/OUT
+    """
+    last = slots.shape[0] - 1
+    for i in range(n_absent):
+        rows[i] = order[low + absent[0, i]]
+    costs_of_pairs(n_absent, rows, absent[1], points, means, precisions, offsets, costs)
+    for i in range(n_absent):
+        j, slot = absent[0, i], np.int64(-1 - absent[1, i])
+        if costs[i] < near[last, j] and not has(slot, j, slots):
+            insert(slot, costs[i], last, j, slots, near)
 
 
 @kernel

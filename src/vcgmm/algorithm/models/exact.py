@@ -22,12 +22,11 @@ class Joints:
 
     def __init__(self, mixture: Mixture) -> None:
         self.clusters = np.flatnonzero(mixture.active).astype(np.int32)
-        natural = mixture.natural(np.dtype(np.float64))
-        means, precisions = natural.means[self.clusters], natural.precisions[self.clusters]
+        means, precisions = mixture.means[self.clusters], 0.5 / mixture.variances[self.clusters]
         # log p(c, y) = constant_c + coefficients_c . (y, y^2), the squares added up where variances are by cluster
         self.coefficients = np.hstack([2 * precisions * means, -precisions])
-        offsets = natural.offsets[self.clusters] + natural.constant
-        self.constants = -(precisions * means**2).sum(axis=1) - offsets
+        offsets, constant = mixture.offsets()
+        self.constants = -(precisions * means**2).sum(axis=1) - (offsets[self.clusters] + constant)
         self.by_feature = precisions.shape[1] == means.shape[1]
 
     def blocks(self, points: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:

@@ -37,19 +37,19 @@ class Mixture:
         return self.weights > 0.0
 
     def offsets(self) -> tuple[np.ndarray, float]:
-        """q_c = 1/2 sum_d log v_cd - log pi_c less their smallest value, (C,) float64, and that value."""
+        """q_c = 1/2 sum_d log v_cd - log pi_c less the smallest, (C,) float64, and what is common to all."""
         n_features, n_squares = self.means.shape[1], self.variances.shape[1]
         active = self.active
         q = 0.5 * (n_features // n_squares) * np.log(self.variances).sum(axis=1)
         q[active] -= np.log(self.weights[active])
         least = float(q[active].min())
-        return np.where(active, q - least, DROPPED_COST), least
+        constant = least + 0.5 * n_features * math.log(2 * math.pi)
+        return np.where(active, q - least, DROPPED_COST), constant
 
     def natural(self, dtype: np.dtype[Any]) -> Natural:
         """The same in the type that costs are computed in."""
-        offsets, least = self.offsets()
+        offsets, constant = self.offsets()
         variances = self.variances.astype(dtype)
-        constant = least + 0.5 * self.means.shape[1] * math.log(2 * math.pi)
         return Natural(
             self.means.astype(dtype),
             variances,

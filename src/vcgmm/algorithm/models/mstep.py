@@ -52,6 +52,8 @@ class JointStatistics:
     def of(cls, sums: Sums, n_evaluations: int) -> JointStatistics:
         """Those of a search, with so many costs computed elsewhere."""
         natural, totals = sums.natural, sums.totals()
+        if totals.scatters is None:
+            raise RuntimeError("clusters that share a variance have no sums of squares of their own.")
         return cls(
             means=natural.means.astype(np.float64),
             shifts=totals.shifts,
