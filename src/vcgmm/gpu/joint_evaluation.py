@@ -48,12 +48,15 @@ class DeviceJointEvaluator(DeviceEvaluator):
         self.family = family
         active = np.flatnonzero(mixture.active)
         self.clusters = torch.from_numpy(active.astype(np.int32)).to(device)
-        natural = self.local.natural(np.dtype(np.float64))
-        means, rates = (torch.from_numpy(x[active]).to(device) for x in (natural.means, natural.precisions))
+        means, rates = (
+            torch.from_numpy(values[active]).to(device)
+            for values in (self.local.means, 0.5 / self.local.variances)
+        )
         # log p(c, y) = constant_c + coefficients_c . (y, y^2), the squares added up where variances are by cluster
         self._coefficients = torch.cat([2 * rates * means, -rates], dim=1).T
-        offsets = torch.from_numpy(natural.offsets[active] + natural.constant).to(device)
-        self._constants = -(rates * means**2).sum(1) - offsets
+        offsets, constant = self.local.offsets()
+        constants = torch.from_numpy(offsets[active] + constant).to(device)
+        self._constants = -(rates * means**2).sum(1) - constants
         self._by_feature = rates.shape[1] == means.shape[1]
 
     def _joints(self, points: DevicePoints) -> Iterator[tuple[slice, torch.Tensor]]:
