@@ -121,8 +121,7 @@ class Plan:
         if kind is not None:
             self._check_memory(len(coreset), n_features, kind.itemsize)
             return self._as_they_are(self._copy(coreset.source, kind, None), coreset.weights, frame)
-        # Without an origin the rows had lain on the device: they keep their digits.
-        kind = torch.bfloat16 if self.precision == "bf16" and frame.origin.any() else torch.float32
+        kind = self._kind(frame)
         self._check_memory(len(coreset), n_features, kind.itemsize)
         return self._points(self._copy(coreset.source, kind, frame), 1.0, coreset.weights, frame)
 
@@ -148,14 +147,15 @@ class Plan:
         self._check_distinct(tensor, rows.n_samples)
         frame = facts.frame(FLOAT32)
         in_place = tensor.dtype in STORED
-        self._check_memory(len(tensor), rows.n_features, 0 if in_place else 4)
+        kind = self._kind(frame)
+        self._check_memory(len(tensor), rows.n_features, 0 if in_place else kind.itemsize)
         kept: Any = TensorRows(tensor).all() if points is None else points
         coreset = Coreset(indices, kept, masses)
         if in_place:
             return Prepared(coreset, self._as_they_are(tensor, masses, frame), facts)
-        stored = torch.empty(tensor.shape, dtype=torch.float32, device=self.device)
+        stored = torch.empty(tensor.shape, dtype=kind, device=self.device)
         for part in blocks_of(*tensor.shape):
-            stored[part] = _entered(tensor[part], frame).float()
+            stored[part] = _entered(tensor[part], frame).to(kind)
         return Prepared(coreset, self._points(stored, 1.0, masses, frame), facts)
 
     def _copy(self, source: np.ndarray | Selection, kind: torch.dtype, frame: Frame | None) -> torch.Tensor:
@@ -176,6 +176,10 @@ class Plan:
                     stored[place] = block if frame is None else _entered(block, frame).to(kind)
         lanes.finish()
         return stored
+
+    def _kind(self, frame: Frame) -> torch.dtype:
+        """What rows in local coordinates are stored in; those without an origin had lain there, and lose no digit."""
+        return torch.bfloat16 if self.precision == "bf16" and frame.origin.any() else torch.float32
 
     def _as_they_are(self, stored: torch.Tensor, weights: np.ndarray, frame: Frame) -> DevicePoints:
         """Rows as they are stored: no origin but 0, and a power of two away from local coordinates."""
