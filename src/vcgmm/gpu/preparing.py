@@ -178,7 +178,7 @@ class Plan:
         return stored
 
     def _kind(self, frame: Frame) -> torch.dtype:
-        """What rows in local coordinates are stored in; those without an origin had lain there, and lose no digit."""
+        """What local coordinates are stored in; rows without an origin had lain there, and lose no digit."""
         return torch.bfloat16 if self.precision == "bf16" and frame.origin.any() else torch.float32
 
     def _as_they_are(self, stored: torch.Tensor, weights: np.ndarray, frame: Frame) -> DevicePoints:
