@@ -33,7 +33,7 @@ test: lint ## style, types, import direction, then all tests with coverage
 
 # The package's own settings leave the GPU's code out of the coverage, since `make test` does without torch.
 test-gpu-interpreted: $(READY_GPU) ## the GPU's kernels and steps without a GPU, under Triton's interpreter
-	TRITON_INTERPRET=1 $(BIN)/python -m pytest -q -n 2 tests/gpu --cov=src/vcgmm/gpu --cov-config=/dev/null \
+	OMP_NUM_THREADS=1 TRITON_INTERPRET=1 $(BIN)/python -m pytest -q -n 2 tests/gpu --cov=src/vcgmm/gpu --cov-config=/dev/null \
 		--cov-report=term-missing:skip-covered --cov-fail-under=95
 
 test-gpu: $(READY_GPU) ## the same tests on a GPU

@@ -3,8 +3,9 @@
     python benchmarks/gpu.py                     all parts that the device has room for
     python benchmarks/gpu.py paper many roofline
 
-Each part prints one line of JSON for every measurement.  Data are mixtures made on the device, but for `real`,
-which takes the sets of $VCGMM_DATA (see sets.py).  Times are taken warm: a short fit has compiled the kernels.
+Each part prints one line of JSON for every measurement.  Data are mixtures made on the device, but for `real` and
+parts of `models`, which take the sets of $VCGMM_DATA (see sets.py).  Times are taken warm: a short fit has
+compiled the kernels.
 """
 
 from __future__ import annotations
@@ -97,7 +98,7 @@ def fit(part: str, X: Any, n_clusters: int, repeats: int, **options: Any) -> VCG
     options = {"coreset_size": None, "random_state": 0, "device": "cuda", **options}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        VCGMM(n_clusters, max_iter=4, tol=0.0, **options).fit(X)
+        VCGMM(n_clusters, max_iter=8, tol=0.0, **options).fit(X)  # beyond `n_shared`
         totals, models = [], []
         for _ in range(repeats):
             took, model = seconds(lambda: VCGMM(n_clusters, **options).fit(X))
@@ -173,6 +174,66 @@ def many() -> None:
         report("many", precision=precision, error=error_of(X, model.means_))
     brute_force("many", X, 100_000, 25)
     peers("many", X, 100_000, 25)
+
+
+def models() -> None:
+    """Clusters with weights and variances of their own: 4M x 128 with 100,000 of them, and a real set."""
+    X = mixture(4_000_000, 128, 100_000, torch.float32)
+    kinds: tuple[dict[str, Any], ...] = (
+        {"covariance_type": "isotropic", "mixing": "learned"},
+        {"covariance_type": "spherical"},
+        {"covariance_type": "tied_diag"},
+        {"covariance_type": "diag"},
+    )
+    for kind in kinds:
+        fit(f"models: {kind['covariance_type']}", X, 100_000, 1, **kind)
+    fit("models: cosine", X, 100_000, 1, metric="cosine")
+    del X
+    torch.cuda.empty_cache()
+    for name in ("covtype", "glove50"):
+        try:
+            rows = np.ascontiguousarray(load(name), dtype=np.float32)
+        except SystemExit as missing:
+            print(missing, flush=True)
+            continue
+        for kind in (*kinds[1:], {"metric": "cosine"}):
+            there = fit(f"models: {name}, {kind}", rows, SETS[name], 3, **kind)
+            VCGMM(SETS[name], max_iter=7, tol=0.0, random_state=0, **kind).fit(rows[: 1 << 16])
+            took, here = seconds(
+                lambda kind=kind, rows=rows, name=name: VCGMM(
+                    SETS[name], coreset_size=None, random_state=0, **kind
+                ).fit(rows)
+            )
+            report(
+                f"models: {name}, {kind}", cpu_total_s=took, cpu_n_iter=here.n_iter_, cpu_bound=here.lower_bound_,
+                gpu_bound=there.lower_bound_, cpu_score=here.score(rows), gpu_score=there.score(rows),
+            )  # fmt: skip
+
+
+def host() -> None:
+    """Rows of the host: 40M x 64 in float32, 10 GB; passes, refinement and predictions, on GPU and CPU."""
+    made = mixture(40_000_000, 64, 100_000, torch.float32)
+    X = made.cpu().numpy()
+    del made
+    torch.cuda.empty_cache()
+    options = {"coreset_size": 4_000_000, "random_state": 0, "max_iter": 3, "tol": 0.0}
+    for device in ("cuda", "cpu"):
+        model = VCGMM(20_000, device=device, **options)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model.fit(X[: 1 << 21])
+            took, model = seconds(lambda model=model: model.fit(X))
+        labels, _ = seconds(lambda model=model: model.predict(X[: X.shape[0] // 4], method="approximate"))
+        report(
+            "host", device=device, gb=X.nbytes / 1e9, fit_s=took, predict_gb=X.nbytes / 4e9, predict_s=labels,
+            **{f"{k}_s": v for k, v in model.timings_.items()},
+        )  # fmt: skip
+        if device == "cuda":
+            error, _ = seconds(lambda model=model: model.quantization_error(X))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                again = VCGMM(20_000, device=device, refine=1, **options).fit(X)
+            report("host", device=device, error_s=error, **{f"{k}_s": v for k, v in again.timings_.items()})
 
 
 def largest() -> None:
@@ -280,10 +341,13 @@ def _roofline(X: torch.Tensor, n_clusters: int, mode: str, bandwidth: float, rat
     used, table = means.float(), search.neighbourhoods.candidates
     lists, groups = lists_of(table), sort_by_group(search.labels().contiguous(), n_clusters)
     tiles = tiling(n_features, n / n_clusters, lists.longest, mode)
-    pieces = cut(groups.start, tiles.points)
-    extra, n_extra = unlisted_distances(points, search.neighbourhoods.ordered, used, search.winners)
-    facts = torch.empty((len(pieces), 3), dtype=torch.float64, device=DEVICE)
+    pieces = cut(groups.start, tiles.points, n)
+    n_tiles = int(pieces.start[-1])
+    extra, unlisted = unlisted_distances(points, search.neighbourhoods.ordered, used, search.winners)
+    n_extra = int(unlisted.sum())
+    facts = torch.zeros((len(pieces), 3), dtype=torch.float64, device=DEVICE)
     entries = search._entries(n_clusters)
+    n_entries = int(entries.start[-1])
     row, mean = X.element_size() * n_features, 4 * n_features
 
     def searching() -> None:
@@ -296,20 +360,20 @@ def _roofline(X: torch.Tensor, n_clusters: int, mode: str, bandwidth: float, rat
         # Every point once, every list of means once for each tile; products of whole tiles.
         "search_tiles": (
             searching,
-            n * (row + 80) + len(pieces) * 129 * mean,
-            2.0 * len(pieces) * tiles.points * 128 * n_features,
+            n * (row + 80) + n_tiles * 129 * mean,
+            2.0 * n_tiles * tiles.points * 128 * n_features,
         ),
         "unlisted (lookup and pairs)": (
             lambda: unlisted_distances(points, search.neighbourhoods.ordered, used, search.winners),
-            n * 5 * (4 + 28 + 2 + 4) + n_extra * (row + mean),
+            n * 5 * (4 + 28 + 4) + n_extra * (row + mean),
             3.0 * n_extra * n_features,
         ),
         "sum_runs and merge_runs": (
             lambda: weighted_sums(points, entries, used),
-            len(entries.rows) * (row + 12) + n_clusters * n_features * 20,
-            3.0 * len(entries.rows) * n_features,
+            n_entries * (row + 12) + n_clusters * n_features * 20,
+            3.0 * n_entries * n_features,
         ),
-        "entries (sort)": (lambda: search._entries(n_clusters), n * 5 * 8 + len(entries.rows) * 120.0, 0.0),
+        "entries (sort)": (lambda: search._entries(n_clusters), n * 5 * 100.0, 0.0),
         "sort by cluster": (lambda: sort_by_group(search.labels().contiguous(), n_clusters), n * 100.0, 0.0),
     }
     for name, (work, n_bytes, n_operations) in kernels.items():
@@ -326,7 +390,8 @@ def _roofline(X: torch.Tensor, n_clusters: int, mode: str, bandwidth: float, rat
 
 
 PARTS: dict[str, Callable[[], None]] = {
-    "roofline": roofline, "many": many, "real": real, "largest": largest, "paper": paper, "fastkmeans": fastkmeans,
+    "roofline": roofline, "many": many, "real": real, "models": models, "host": host, "largest": largest,
+    "paper": paper, "fastkmeans": fastkmeans,
 }  # fmt: skip
 
 

@@ -52,12 +52,7 @@ def test_auto_takes_the_cpu_where_there_is_nothing_else_and_says_so(no_torch: No
 @pytest.mark.parametrize(
     "changes",
     [
-        {"covariance_type": "diag"},
-        {"mixing": "learned"},
-        {"metric": "cosine"},
         {"search": "pointwise"},
-        {"refine": 2},
-        {"checkpoint": "fit.ckpt"},
         {"dtype": "float64"},
     ],
 )
@@ -65,14 +60,6 @@ def test_what_a_gpu_does_not_offer_is_said_and_auto_takes_the_cpu(changes: dict[
     with pytest.raises(ValueError, match=rf"device='cuda' does not offer .*{next(iter(changes.values()))}.* yet"):
         VCGMM(2, device="cuda", **changes).fit(X)
     assert backend_of(VCGMM(2, device="auto", **changes)).name == "cpu"
-
-
-def test_a_mixture_of_own_variances_predicts_on_the_cpu_only() -> None:
-    model = VCGMM(2, random_state=0, covariance_type="spherical").fit(X)
-    labels = model.predict(X)
-    assert model.set_params(device="auto").predict(X).tolist() == labels.tolist()
-    with pytest.raises(ValueError, match=r"predictions of covariance_type='spherical'.*set device='cpu'"):
-        model.set_params(device="cuda").predict(X)
 
 
 def test_streams_are_for_the_cpu() -> None:

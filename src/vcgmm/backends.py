@@ -11,11 +11,13 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from .algorithm.frame import Frame
-from .algorithm.pipeline import Result, run
+from .algorithm.models.families import Family
+from .algorithm.models.mixture import Mixture
+from .algorithm.pipeline import Result, resume, run
 from .algorithm.settings import Settings
-from .algorithm.snapshot import Keep
+from .algorithm.snapshot import Keep, Snapshot
 from .data import Rows
-from .mixture_parameters import check_kind, fitted_kind, is_shared
+from .mixture_parameters import check_kind
 from .parallel import Workers
 from .progress import Callback, Progress
 from .validation import blame, check_choice, check_float_type, check_rows
@@ -47,6 +49,19 @@ class Backend(Protocol):
         """The whole of a fit, as `pipeline.run`."""
         ...
 
+    def resume(
+        self,
+        snapshot: Snapshot,
+        callbacks: Sequence[Callback],
+        progress: Progress,
+        workers: Workers,
+        keep: Keep | None,
+        *,
+        complete: bool,
+    ) -> Result:
+        """A fit from a snapshot on, as `pipeline.resume`."""
+        ...
+
 
 class CPU:
     """The processor: numba kernels on threads."""
@@ -66,12 +81,31 @@ class CPU:
         """The whole of a fit."""
         return run(rows, weights, settings, callbacks, progress, workers, keep)
 
+    def resume(
+        self,
+        snapshot: Snapshot,
+        callbacks: Sequence[Callback],
+        progress: Progress,
+        workers: Workers,
+        keep: Keep | None,
+        *,
+        complete: bool,
+    ) -> Result:
+        """A fit from a snapshot on."""
+        return resume(snapshot, callbacks, progress, workers, keep, complete=complete)
+
 
 class Accelerator(Backend, Protocol):
     """A backend that also searches the means of a fitted model in its own way."""
 
-    def evaluator(self, means: np.ndarray, frame: Frame, advance: Callable[[int], None]) -> Any:
+    def evaluator(self, means: np.ndarray, frame: Frame, workers: Workers, advance: Callable[[int], None]) -> Any:
         """Fitted means ready for searches."""
+        ...
+
+    def joint_evaluator(
+        self, mixture: Mixture, family: Family, frame: Frame, workers: Workers, advance: Callable[[int], None]
+    ) -> Any:
+        """A fitted mixture with weights and variances of its own, likewise."""
         ...
 
 
@@ -99,14 +133,6 @@ def predicting_backend_of(model: Any) -> Accelerator | None:
     device, precision = check_device(model)
     if device == "cpu":
         return None
-    if not is_shared(model):
-        kind, mixing = fitted_kind(model)
-        if device == "auto":
-            return None
-        raise ValueError(
-            f"device={device!r} does not offer predictions of covariance_type={kind!r} with mixing={mixing!r} "
-            f"yet: set device='cpu'."
-        )
     if device != "auto":
         return make_gpu(device, precision)
     try:
@@ -125,17 +151,9 @@ def check_device(model: Any) -> tuple[str, str]:
 
 def not_offered(model: Any) -> str:
     """What a GPU does not offer of what the parameters of a VCGMM ask for; empty: all is."""
-    kind = check_kind(model)
-    if not kind.is_shared:
-        return f"covariance_type={kind.covariance_type!r} with mixing={kind.mixing!r}"
-    if kind.metric != "euclidean":
-        return f"metric={kind.metric!r}"
+    check_kind(model)
     if model.search == "pointwise":
         return "search='pointwise'"
-    if model.refine:
-        return f"refine={model.refine!r}"
-    if model.checkpoint is not None:
-        return f"checkpoint={str(model.checkpoint)!r}"
     if model.dtype is not None and check_float_type(model.dtype, np.dtype(np.float32)) == np.float64:
         return "dtype='float64'"
     return ""

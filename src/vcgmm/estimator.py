@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from .algorithm.online import Model
-from .algorithm.pipeline import Result, resume
+from .algorithm.pipeline import Result
 from .backends import Backend, backend_of, check_device, on_host, rows_of
 from .coreset import Coreset, coreset_of, unpack
 from .data import ArrayRows, Rows
@@ -116,8 +116,7 @@ class VCGMM(KeptMixture):
         Where to fit and predict.  "cuda" is the current GPU, and needs torch: `pip install 'vcgmm[gpu]'`.  Where
         there is none it raises an error; "auto" takes one if there is one that offers what is asked for, else the
         CPU, and `device_` says which.  X may be a torch tensor, which is used where it lies.  A GPU does not offer
-        yet: weights and variances of the clusters' own, metric="cosine", search="pointwise", `refine`,
-        `partial_fit`, checkpoints.
+        yet: search="pointwise", `partial_fit`, dtype="float64".
     precision : {"tf32", "fp32", "bf16"}, default="tf32"
         What a GPU computes products of coordinates in, about the centre of each cluster.  "bf16" is the fastest
         for wide rows, and rows from the host are stored in it too: half the memory.  The CPU does not mind it.
@@ -358,7 +357,7 @@ class VCGMM(KeptMixture):
         check_flag("warm_start", self.warm_start)
         check_flag("compute_labels", self.compute_labels)
         history = History()
-        keep = self._checkpointing(rows, history, given)
+        keep = self._checkpointing(rows, history, given, backend.name)
         with (
             Workers(check_threads(self.n_threads)) as workers,
             make_progress(self.verbose, settings.tol) as progress,
@@ -371,14 +370,19 @@ class VCGMM(KeptMixture):
                 self._label(rows, weights, workers, progress)
         self._warn_of_the_end(result, stacklevel=4)
 
-    def _checkpointing(self, rows: Rows, history: History, given: Coreset | None) -> Checkpointing | None:
+    def _checkpointing(
+        self, rows: Rows, history: History, given: Coreset | None, where: str = "cpu"
+    ) -> Checkpointing | None:
         """What writes checkpoints; None where none are asked for."""
         every = check_number("checkpoint_every", self.checkpoint_every, 0.0)
         if self.checkpoint is None:
             return None
         path = check_checkpoint(self.checkpoint, rows.dtype)
         names = getattr(self, "feature_names_in_", None)
-        origin = make_origin(self.get_params(deep=False), rows.n_samples, names, given)
+        parameters = self.get_params(deep=False)
+        if self.device == "auto":  # it goes on where it began
+            parameters["device"] = where
+        origin = make_origin(parameters, rows.n_samples, names, given)
         return Checkpointing(path, every, origin, history)
 
     def _check_enough(self, rows: Rows) -> None:
@@ -502,7 +506,7 @@ class VCGMM(KeptMixture):
 
     def _go_on(self, saved: Checkpoint, path: str | os.PathLike[str]) -> None:
         """Fit from a checkpoint on."""
-        problem = saved.snapshot.problem
+        problem, backend = saved.snapshot.problem, backend_of(self)
         rows = ArrayRows(problem.coreset.points)
         self.n_features_in_ = rows.n_features
         if saved.feature_names is not None:
@@ -519,7 +523,7 @@ class VCGMM(KeptMixture):
             Workers(check_threads(self.n_threads)) as workers,
             make_progress(self.verbose, problem.settings.tol) as progress,
         ):
-            result = resume(
+            result = backend.resume(
                 saved.snapshot,
                 (*callbacks, history),
                 progress,
@@ -527,7 +531,7 @@ class VCGMM(KeptMixture):
                 keep,
                 complete=rows.n_samples == saved.n_samples,
             )
-            self._take_over(result, history, saved.n_samples, rows.dtype)
+            self._take_over(result, history, saved.n_samples, rows.dtype, backend)
             self.coreset_ = coreset_of(result.coreset, saved.n_samples, saved.given)
             complete = rows.n_samples == saved.n_samples
             if problem.settings.refine > 0 and not complete:

@@ -16,13 +16,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .algorithm.frame import Frame
+from .algorithm.models.families import FAMILIES
 from .backends import like, on_host, predicting_backend_of, rows_of
 from .coreset import unpack
 from .data import ArrayRows, Rows
 from .data.appending import appending
 from .evaluation import FEW_COMPONENTS, Evaluator, gathered
 from .joint_evaluation import JointEvaluator
-from .mixture_parameters import fitted_metric, in_metric, is_shared, mixture_of, n_parameters
+from .mixture_parameters import fitted_kind, fitted_metric, in_metric, is_shared, mixture_of, n_parameters
 from .parallel import Workers
 from .progress import Progress, make_progress
 from .validation import check_choice, check_integer, check_threads, check_weights_of
@@ -162,7 +163,7 @@ class FittedMixture(DensityMixin, BaseEstimator):
         rows = self._check_predict(X)
         k = min(check_integer("truncation", self.truncation, 1), len(self.means_))
         with self._evaluate("predict", rows) as evaluator:
-            if isinstance(evaluator, JointEvaluator):
+            if not is_shared(self):
                 ids, differences = evaluator.largest(rows, k)
             else:
                 ids, distances = evaluator.k_nearest(rows, k)
@@ -300,8 +301,11 @@ class FittedMixture(DensityMixin, BaseEstimator):
 
     def _evaluator(self, workers: Workers, progress: Progress) -> Any:
         backend = predicting_backend_of(self)
+        if backend is not None and not is_shared(self):
+            family = FAMILIES[fitted_kind(self)[0]]
+            return backend.joint_evaluator(mixture_of(self), family, self._frame, workers, progress.advance)
         if backend is not None:
-            return backend.evaluator(self.means_, self._frame, progress.advance)
+            return backend.evaluator(self.means_, self._frame, workers, progress.advance)
         if is_shared(self):
             return Evaluator(self.means_, self._frame, workers, progress.advance)
         return JointEvaluator(mixture_of(self), self._frame, workers, progress.advance)

@@ -51,7 +51,7 @@ def test_numbers_and_arrays_of_the_host_mix_with_it(device: Any) -> None:
 def test_what_is_not_offered_is_refused_and_not_brought_to_the_host(device: Any) -> None:
     array = on(device, np.ones(3))
     with pytest.raises(TypeError):
-        np.sin(array)
+        np.tan(array)
     with pytest.raises(TypeError):
         np.median(array)
     with pytest.raises(TypeError):

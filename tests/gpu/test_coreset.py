@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch", reason="tests of the GPU need torch")
 
 from vcgmm.algorithm.frame import moments as moments_on_cpu  # noqa: E402
 from vcgmm.data import ArrayRows  # noqa: E402
-from vcgmm.gpu import coreset as module  # noqa: E402
+from vcgmm.gpu import tensors  # noqa: E402
 from vcgmm.gpu.coreset import lightweight_coreset, moments  # noqa: E402
 from vcgmm.gpu.tensors import TensorRows  # noqa: E402
 from vcgmm.parallel import Workers  # noqa: E402
@@ -22,7 +22,7 @@ def silent(_n: int) -> None: ...
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_moments_are_those_of_the_cpu(device: Any, weighted: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "BLOCK_VALUES", 64)  # many blocks
+    monkeypatch.setattr(tensors, "BLOCK_VALUES", 64)  # many blocks
     rng = np.random.default_rng(0)
     X = rng.normal(size=(100, 3)) + 1e6
     weights = rng.uniform(size=100) * (rng.random(100) > 0.2) if weighted else None

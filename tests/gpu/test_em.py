@@ -131,9 +131,15 @@ def test_a_warm_up_tells_the_error_of_the_nearest(device: Any) -> None:
     assert n_evaluations == N_CLUSTERS**2 + len(Y) * N_CLUSTERS
 
 
-def test_there_are_no_checkpoints_yet(device: Any) -> None:
+def test_a_search_goes_on_from_its_state(device: Any) -> None:
     Y, gamma, mu = problem()
     start = assign(Y, gamma, mu, INLINE)
-    search = device_search(device, "fp32", 5, 3, start.labels, start.error)
-    with pytest.raises(NotImplementedError, match="checkpoint=None"):
-        search.restore({})
+    one, other = (device_search(device, "fp32", 5, 3, start.labels, start.error) for _ in range(2))
+    for _ in range(2):
+        one.e_step(on(device, mu), 0.5)
+    other.restore(one.state())
+    for _ in range(3):  # the last one links the clusters anew
+        here, there = (search.e_step(on(device, mu + 0.01), 0.5) for search in (one, other))
+        assert here.log_sum == there.log_sum
+        assert on_host(here.shifts).tobytes() == on_host(there.shifts).tobytes()
+    assert one.neighbors.tolist() == other.neighbors.tolist()

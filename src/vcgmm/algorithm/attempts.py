@@ -17,12 +17,12 @@ from .em import Fit, variational_em
 from .estep import Search
 from .local_points import LocalPoints
 from .models.mixture import Mixture
-from .models.own import OwnModel
-from .models.search import JointSearch
+from .models.own import JointSearches, OwnModel
 from .models.shared import Shared, SharedModel
 from .models.start import rules_of, shared_model
 from .mstep import initial_variance
 from .random import generator
+from .row_searches import LocalRowSearches, RowSearches
 from .searches import make_search, restore_search
 from .seeding import Start, afkmc2, assign, kmeans_plus_plus, random_points
 from .snapshot import Attempt, Costs, Keep, Problem, Snapshot
@@ -118,6 +118,10 @@ class Attempts:
         """The search of an attempt."""
         return make_search(self.points, self.problem, attempt, start, self.workers)
 
+    def row_searches(self) -> RowSearches:
+        """What E-steps over all rows, after those over the coreset, are made by."""
+        return LocalRowSearches(self.points, self.problem.coreset.weights, self.workers)
+
     def _restore(self, snapshot: Snapshot) -> tuple[Snapshot, Search]:
         """The attempt in which a snapshot was taken; what stopped it then does not stop it now."""
         own = snapshot.mixture is not None
@@ -138,7 +142,7 @@ class Attempts:
                     start = model.warm_up(start, settings.n_warmup, fit)
                 max_iter = settings.max_iter if settings.is_shared else min(settings.n_shared, settings.max_iter)
                 variational_em(model, start, fit, max_iter=max_iter, keep=watch.shared, **self._common())
-            if isinstance(search, JointSearch):
+            if isinstance(search, JointSearches):
                 own = self._own(search)
                 mixture = now.mixture
                 if mixture is None:
@@ -164,22 +168,22 @@ class Attempts:
         total_weight = float(problem.coreset.weights.sum())
         return shared_model(problem.settings, search, total_weight, problem.variance_floor, problem.frame)
 
-    def _own(self, search: JointSearch) -> OwnModel:
+    def _own(self, search: JointSearches) -> OwnModel:
         """Weights and variances of the clusters' own."""
         problem, settings = self.problem, self.problem.settings
         total_weight = float(problem.coreset.weights.sum())
-        floor, dtype = problem.variance_floor, search.points.dtype
+        floor, dtype = problem.variance_floor, problem.frame.dtype
         return OwnModel(
             search,
             rules_of(settings, floor, search.sums, search.squares, total_weight, dtype),
             total_weight,
-            len(search.points),
+            len(problem.coreset),
             settings.relaxation,
             problem.frame.log_scale,
             settings.max_iter,
         )
 
-    def _last_variance(self, fit: Fit, given: float | None, search: JointSearch) -> float:
+    def _last_variance(self, fit: Fit, given: float | None, search: JointSearches) -> float:
         """The variance that all clusters have when they begin to have their own."""
         if fit.bounds:
             return fit.variance

@@ -15,7 +15,7 @@ import numpy as np
 from ..data import ArrayRows, Rows, Selection
 from ..kernels.sorting import fingerprints
 from ..parallel import Workers
-from .drawing import Draws, draw
+from .drawing import Deviations, Draws, draw
 from .frame import Moments
 
 #: Rounds of drawing on when a coreset has too few distinct points, each a pass over the rows, before the missing
@@ -69,6 +69,7 @@ def lightweight_coreset(
     n_distinct: int,
     workers: Workers,
     advance: Callable[[int], None],
+    deviations_of: Deviations | None = None,
 ) -> Coreset:
     """Draw a coreset, in one pass over the rows, or a few where it lacks different points.
 
@@ -86,6 +87,8 @@ def lightweight_coreset(
     workers : Workers
     advance : callable
         Told how many rows have been read since the last call.
+    deviations_of : callable, optional
+        As in `drawing.draw`.
 
     Returns
     -------
@@ -94,10 +97,10 @@ def lightweight_coreset(
 
     def draw_more(size: int, spread: float) -> tuple[Draws, float]:
         numbers = np.sort(rng.random(size))
-        drawn, total = draw(rows, moments, weights, numbers, spread, workers, advance)
+        drawn, total = draw(rows, moments, weights, numbers, spread, workers, advance, deviations_of)
         if abs(total - 1.0) > TOLERANCE:  # the spread was mostly rounding: take what this pass has found instead
             spread *= 2.0 * total - 1.0
-            drawn, _ = draw(rows, moments, weights, numbers, spread, workers, advance)
+            drawn, _ = draw(rows, moments, weights, numbers, spread, workers, advance, deviations_of)
         return drawn, spread
 
     drawn, spread = draw_more(size, moments.spread)
@@ -131,7 +134,7 @@ def all_rows(rows: Rows, weights: np.ndarray | None) -> Coreset:
 def in_memory(coreset: Coreset, workers: Workers) -> Coreset:
     """The same coreset with rows of its own."""
     source = coreset.source
-    if isinstance(source, np.ndarray):
+    if not isinstance(source, Selection):
         return coreset
     points = np.empty((len(source), source.array.shape[1]), source.array.dtype)
 

@@ -7,7 +7,7 @@ and no array over all rows is needed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from contextlib import closing
 from dataclasses import dataclass, replace
 
@@ -121,6 +121,18 @@ def sampling_probabilities(
     return probabilities
 
 
+#: For rows and a mean (D,): every part, in order, with the squared distances (n,) float64 of its rows to the mean.
+Deviations = Callable[[Rows, np.ndarray], Generator[tuple[Part, np.ndarray], None, None]]
+
+
+def part_deviations(part: Part, mean: np.ndarray) -> np.ndarray:
+    """Squared distances of a part's rows to the mean (D,), (n,) float64."""
+    deviations = np.empty(len(part))
+    for first, last in part.runs():
+        block_deviations(part.block(first, last), part.owner.rows_per_block, mean, deviations[first:last])
+    return deviations
+
+
 def draw(
     rows: Rows,
     moments: Moments,
@@ -129,6 +141,7 @@ def draw(
     spread: float,
     workers: Workers,
     advance: Callable[[int], None],
+    deviations_of: Deviations | None = None,
 ) -> tuple[Draws, float]:
     """Draw rows in one pass.
 
@@ -145,6 +158,8 @@ def draw(
     workers : Workers
     advance : callable
         Told how many rows have been read since the last call.
+    deviations_of : callable, optional
+        Where that is not done here.
 
     Returns
     -------
@@ -153,19 +168,20 @@ def draw(
         Sum of all probabilities.  Where it is not 1, they were not those of a multinomial draw.
     """
 
-    def prepare(part: Part) -> tuple[np.ndarray, np.ndarray]:
-        step = rows.rows_per_block
-        deviations, running = np.empty(len(part)), np.empty(len(part))
-        for first, last in part.runs():
-            block_deviations(part.block(first, last), step, moments.mean, deviations[first:last])
+    def prepare(part: Part, deviations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        running = np.empty(len(part))
         probabilities = sampling_probabilities(moments, deviations, part.weights(weights), spread)
-        block_running_sums(probabilities, step, running)
+        block_running_sums(probabilities, rows.rows_per_block, running)
         return probabilities, running
 
     walk = Walk(numbers)
     basket = _Basket(rows, len(numbers))
     last_row, last_probability, last_mass = 0, 1.0, 1.0
-    with closing(workers.in_order(prepare, rows.parts())) as parts:
+    if deviations_of is None:
+        prepared = workers.in_order(lambda part: prepare(part, part_deviations(part, moments.mean)), rows.parts())
+    else:
+        prepared = ((part, prepare(part, found)) for part, found in deviations_of(rows, moments.mean))
+    with closing(prepared) as parts:
         for part, (probabilities, running) in parts:
             places = np.concatenate([first + walk.meet(running[first:last]) for first, last in part.bounds()])
             basket.add(part, places, probabilities, part.weights(weights))

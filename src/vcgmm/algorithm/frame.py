@@ -9,7 +9,7 @@ known constant.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
@@ -126,7 +126,13 @@ def part_moments(part: Part, weights: np.ndarray | None) -> PartMoments:
     return PartMoments(sums, masses, scatters, len(part) if weights is None else int(np.count_nonzero(weights)))
 
 
-def moments(rows: Rows, weights: np.ndarray | None, workers: Workers, advance: Callable[[int], None]) -> Moments:
+def moments(
+    rows: Rows,
+    weights: np.ndarray | None,
+    workers: Workers,
+    advance: Callable[[int], None],
+    by_part: Callable[[Rows, np.ndarray | None], Generator[tuple[Part, PartMoments], None, None]] | None = None,
+) -> Moments:
     """Mean and variance of all rows, in one pass; refuses rows that are not finite.
 
     Parameters
@@ -137,10 +143,16 @@ def moments(rows: Rows, weights: np.ndarray | None, workers: Workers, advance: C
     workers : Workers
     advance : callable
         Told how many rows have been read since the last call.
+    by_part : callable, optional
+        Takes the sums over every part, in order, where that is not done here.
     """
     total = np.zeros(rows.n_features)
     mass, spread, n_usable = 0.0, 0.0, 0
-    with closing(workers.in_order(lambda part: part_moments(part, part.weights(weights)), rows.parts())) as parts:
+    if by_part is None:
+        sums = workers.in_order(lambda part: part_moments(part, part.weights(weights)), rows.parts())
+    else:
+        sums = by_part(rows, weights)
+    with closing(sums) as parts:
         for part, facts in parts:
             mass, spread = merge_moments(facts.sums, facts.masses, facts.scatters, total, mass, spread)
             n_usable += facts.n_usable

@@ -14,6 +14,7 @@ from ..parallel import Workers
 from ..progress import Callback, Progress
 from .attempts import CORESET, Attempts
 from .coreset import Coreset, all_rows, count_distinct, in_memory, lightweight_coreset
+from .drawing import Deviations
 from .frame import Frame, Moments, moments
 from .local_points import LocalPoints
 from .models.mixture import Mixture
@@ -119,7 +120,7 @@ def finish(
     bounds: list[float] = []
     if problem.settings.refine > 0 and rows is not None and not attempt.fit.stopped:
         attempt, bounds = refine(
-            rows, weights, total_weight, problem, attempts.points, attempt, costs, callbacks, progress, workers,
+            rows, weights, total_weight, problem, attempts.row_searches(), attempt, costs, callbacks, progress,
             attempts.begun,
         )  # fmt: skip
     attempts.points.forget()  # before the coreset's rows are copied, where they have not been yet
@@ -193,13 +194,14 @@ def make_coreset(
     settings: Settings,
     workers: Workers,
     advance: Callable[[int], None],
+    deviations_of: Deviations | None = None,
 ) -> Coreset:
     """Draw N' rows, or take all of them where N' is not smaller."""
     if settings.coreset_size is None or settings.coreset_size >= facts.n_usable:
         return all_rows(rows, weights)
     rng = generator(settings.seed, CORESET)
     size, n_distinct = settings.coreset_size, settings.n_components
-    return lightweight_coreset(rows, facts, weights, size, rng, n_distinct, workers, advance)
+    return lightweight_coreset(rows, facts, weights, size, rng, n_distinct, workers, advance, deviations_of)
 
 
 def check_distinct(coreset: Coreset, name: str, n_clusters: int, n_samples: int) -> None:

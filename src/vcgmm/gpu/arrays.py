@@ -1,8 +1,8 @@
 """Arrays on the device that NumPy's own functions work on.
 
-EM and its M-step are written in NumPy.  NumPy hands its operators and functions over to whoever implements its
+EM and its M-steps are written in NumPy.  NumPy hands its operators and functions over to whoever implements its
 protocols (NEP 13 and 18), so the same lines run on tensors: means and sums of very many clusters stay where the
-points are, and only single numbers come to the host.
+points are, and only single numbers, and places that are few, come to the host.
 """
 
 from __future__ import annotations
@@ -13,22 +13,9 @@ from typing import Any
 import numpy as np
 import torch
 
-_UFUNCS: dict[Any, Callable[..., torch.Tensor]] = {
-    np.add: torch.add,
-    np.subtract: torch.subtract,
-    np.multiply: torch.multiply,
-    np.true_divide: torch.true_divide,
-    np.greater: torch.gt,
-    np.maximum: torch.maximum,
-    np.absolute: torch.abs,
-}
+from .functions import FUNCTIONS, UFUNCS
 
-_FUNCTIONS: dict[Any, Callable[..., Any]] = {
-    np.where: torch.where,
-    np.einsum: torch.einsum,
-    np.dot: torch.dot,
-    np.count_nonzero: torch.count_nonzero,
-}
+_KINDS = {np.dtype(np.float32): torch.float32, np.dtype(np.float64): torch.float64, np.dtype(bool): torch.bool}
 
 
 class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
@@ -55,7 +42,13 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
         return len(self.tensor)
 
     def __getitem__(self, key: Any) -> DeviceArray:
-        return DeviceArray(self.tensor[key])
+        return DeviceArray(self.tensor[self._key(key)])
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self.tensor[self._key(key)] = self._operand(value)
+
+    def __bool__(self) -> bool:
+        return bool(self.tensor)
 
     def __float__(self) -> float:
         return float(self.tensor)
@@ -69,23 +62,55 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
             raise ValueError("An array on the device cannot be seen from the host without a copy.")
         return np.asarray(self.tensor.cpu().numpy(), dtype=dtype)
 
+    def astype(self, dtype: Any) -> DeviceArray:
+        """A copy of another type."""
+        return DeviceArray(self.tensor.to(_KINDS[np.dtype(dtype)], copy=True))
+
+    def copy(self) -> DeviceArray:
+        """One that can be changed."""
+        return DeviceArray(self.tensor.clone())
+
+    def sum(self, axis: int | None = None, keepdims: bool = False) -> DeviceArray:
+        """As of an array."""
+        return DeviceArray(self.tensor.sum() if axis is None else self.tensor.sum(axis, keepdim=keepdims))
+
+    def mean(self, axis: int) -> DeviceArray:
+        """Likewise."""
+        return DeviceArray(self.tensor.mean(axis))
+
+    def min(self) -> DeviceArray:
+        """Likewise."""
+        return DeviceArray(self.tensor.min())
+
+    def all(self, axis: int | None = None) -> DeviceArray:
+        """Likewise."""
+        return DeviceArray(self.tensor.all() if axis is None else self.tensor.all(axis))
+
+    def any(self) -> DeviceArray:
+        """Likewise."""
+        return DeviceArray(self.tensor.any())
+
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         """An operator or elementwise function of NumPy."""
-        function = _UFUNCS.get(ufunc)
+        function = UFUNCS.get(ufunc)
+        target = kwargs.pop("out", (None,))[0]
         if function is None or method != "__call__" or kwargs:
             return NotImplemented
-        operands = [self._operand(value) for value in inputs]
-        tensors = [value for value in operands if isinstance(value, torch.Tensor)]
-        if function is torch.maximum:  # takes no numbers
-            operands = [torch.as_tensor(value).to(tensors[0]) for value in operands]
-        return DeviceArray(function(*operands))
+        result = function(*(self._operand(value) for value in inputs))
+        if target is None:
+            return DeviceArray(result)
+        if not isinstance(target, DeviceArray):
+            return NotImplemented
+        target.tensor.copy_(result)
+        return target
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         """One of NumPy's other functions."""
-        twin = _FUNCTIONS.get(function)
-        if twin is None or kwargs:
+        twin: Callable[..., Any] | None = FUNCTIONS.get(function)
+        if twin is None:
             return NotImplemented
-        return DeviceArray(twin(*(self._operand(value) for value in args)))
+        result = twin(*(self._operand(value) for value in args), **kwargs)
+        return DeviceArray(result) if isinstance(result, torch.Tensor) else result
 
     def _operand(self, value: Any) -> Any:
         if isinstance(value, DeviceArray):
@@ -94,7 +119,15 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
             return torch.from_numpy(value).to(self.tensor.device)
         return value
 
+    def _key(self, key: Any) -> Any:
+        return tuple(self._operand(part) for part in key) if isinstance(key, tuple) else self._operand(key)
+
 
 def on_host(array: Any) -> np.ndarray:
     """A `DeviceArray` or an array as an array."""
     return np.asarray(array)
+
+
+def as_tensor(array: Any, device: torch.device) -> torch.Tensor:
+    """A `DeviceArray` or an array as a tensor on the device."""
+    return array.tensor if isinstance(array, DeviceArray) else torch.from_numpy(np.asarray(array)).to(device)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,18 +13,22 @@ import torch
 from ..algorithm.attempts import SEEDING, Attempts
 from ..algorithm.em import Fit
 from ..algorithm.estep import Search
+from ..algorithm.models.families import FAMILIES
 from ..algorithm.random import generator
+from ..algorithm.row_searches import RowSearches
 from ..algorithm.searches import search_seed
 from ..algorithm.seeding import Start
-from ..algorithm.snapshot import Costs, Problem, Snapshot
+from ..algorithm.snapshot import Costs, Keep, Problem, Snapshot
 from ..algorithm.subspace import SearchSettings
 from ..parallel import Workers
 from ..progress import Callback, Progress
-from .arrays import on_host
+from .joint_search import DeviceJointSearch
 from .neighbourhoods import DeviceNeighbourhoods
 from .points import DevicePoints
+from .row_search import DeviceRowSearches
 from .search import DeviceSearch
 from .seeding import assign, seeded
+from .snapshots import fit_on_host, on_device, snapshot_on_host
 from .start import start_in_subspace
 
 
@@ -34,7 +40,7 @@ class DeviceAttempts(Attempts):
     problem : Problem
         Of its coreset only the weights are touched.
     points : DevicePoints
-    costs, callbacks, progress, workers
+    costs, callbacks, progress, workers, keep
         As for `Attempts`.
     """
 
@@ -46,9 +52,10 @@ class DeviceAttempts(Attempts):
         callbacks: Sequence[Callback],
         progress: Progress,
         workers: Workers,
+        keep: Keep | None,
     ) -> None:
         local: Any = points  # as much of `LocalPoints` as attempts ask for
-        super().__init__(problem, local, costs, callbacks, progress, workers, None)
+        super().__init__(problem, local, costs, callbacks, progress, workers, keep and _from_the_device(keep))
         self.on_device = points
 
     def _start(self, attempt: int) -> Start:
@@ -76,6 +83,10 @@ class DeviceAttempts(Attempts):
 
     def _search(self, attempt: int, start: Start) -> Search:
         """A search on the device from the labels of the seeds."""
+        labels: Any = start.labels
+        return self._make_search(attempt, labels, start.error)
+
+    def _make_search(self, attempt: int, labels: torch.Tensor, error: float) -> DeviceSearch:
         settings, points = self.problem.settings, self.on_device
         near = DeviceNeighbourhoods(
             settings.n_components,
@@ -85,12 +96,30 @@ class DeviceAttempts(Attempts):
             search_seed(settings.seed, attempt),
             points.device,
         )
-        labels: Any = start.labels
-        floor = self.problem.variance_floor
-        return DeviceSearch(points, labels, near, settings.truncation, start.error, floor)
+        about = (points, labels, near, settings.truncation, error, self.problem.variance_floor)
+        if settings.is_shared:
+            return DeviceSearch(*about)
+        return DeviceJointSearch(*about, FAMILIES[settings.covariance_type])
+
+    def _restore(self, snapshot: Snapshot) -> tuple[Snapshot, Search]:
+        """The attempt in which a snapshot was taken, with its means where the points are."""
+        device = self.on_device.device
+        nowhere = torch.zeros(len(self.on_device), dtype=torch.int32, device=device)
+        search = self._make_search(snapshot.attempt, nowhere, math.nan)
+        if snapshot.mixture is not None and isinstance(search, DeviceJointSearch):
+            search.compare_joints()
+        search.restore(snapshot.search)
+        return on_device(replace(snapshot, fit=replace(snapshot.fit, stopped=False)), device), search
 
     def _improve(self, now: Snapshot, search: Search) -> Fit:
         """EM, from a snapshot to its end, and its result on the host."""
-        fit = super()._improve(now, search)
-        fit.means, fit.masses = on_host(fit.means), on_host(fit.masses)
-        return fit
+        return fit_on_host(super()._improve(now, search))
+
+    def row_searches(self) -> RowSearches:
+        """What E-steps over all rows are made by."""
+        return DeviceRowSearches(self.on_device, self.workers)
+
+
+def _from_the_device(keep: Keep) -> Keep:
+    """Told of snapshots on the device, it keeps them from the host."""
+    return lambda snapshot, now: keep(snapshot_on_host(snapshot), now)

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 import torch
 
 from ..algorithm.frame import Frame
+from ..algorithm.models.families import Family
+from ..algorithm.models.mixture import Mixture
 from ..algorithm.pipeline import Result
 from ..algorithm.settings import Settings
-from ..algorithm.snapshot import Keep
+from ..algorithm.snapshot import Keep, Snapshot
 from ..data import Rows
 from ..parallel import Workers
 from ..progress import Callback, Progress
 from .evaluation import DeviceEvaluator
-from .fitting import run
+from .fitting import resume, run
+from .joint_evaluation import DeviceJointEvaluator
 from .points import current
 
 #: Older GPUs have no tensor cores for bf16 and tf32.
@@ -85,12 +87,36 @@ class GPU:
         callbacks: Sequence[Callback],
         progress: Progress,
         workers: Workers,
-        keep: Keep | None,  # noqa: ARG002 (refused before)
+        keep: Keep | None,
     ) -> Result:
         """The whole of a fit."""
         with current(self.device):
-            return run(rows, weights, settings, self.device, self.precision, callbacks, progress, workers)
+            return run(rows, weights, settings, self.device, self.precision, callbacks, progress, workers, keep)
 
-    def evaluator(self, means: np.ndarray, frame: Frame, advance: Callable[[int], None]) -> Any:
+    def resume(
+        self,
+        snapshot: Snapshot,
+        callbacks: Sequence[Callback],
+        progress: Progress,
+        workers: Workers,
+        keep: Keep | None,
+        *,
+        complete: bool,
+    ) -> Result:
+        """A fit from a snapshot on."""
+        with current(self.device):
+            return resume(
+                snapshot, self.device, self.precision, callbacks, progress, workers, keep, complete=complete
+            )
+
+    def evaluator(
+        self, means: np.ndarray, frame: Frame, workers: Workers, advance: Callable[[int], None]
+    ) -> DeviceEvaluator:
         """Fitted means ready for searches."""
-        return DeviceEvaluator(means, frame, self.device, advance)
+        return DeviceEvaluator(means, frame, self.device, workers, advance)
+
+    def joint_evaluator(
+        self, mixture: Mixture, family: Family, frame: Frame, workers: Workers, advance: Callable[[int], None]
+    ) -> DeviceJointEvaluator:
+        """A fitted mixture with weights and variances of its own, likewise."""
+        return DeviceJointEvaluator(mixture, family, frame, self.device, workers, advance)

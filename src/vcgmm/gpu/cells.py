@@ -5,6 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
+import triton
+
+from .kernels.cells import count_pieces, fill_pieces
+
+#: Groups and pieces that one program looks at.
+LOOKED_AT = 128
+
+#: Labels below this fit into 16 bits, and half of the passes of a sort are saved.
+SHORT = 1 << 15
 
 
 @dataclass(frozen=True)
@@ -30,6 +39,9 @@ class Groups:
 class Pieces:
     """Groups cut into pieces of bounded size: piece p holds order[first[p]:last[p]] of group[p].
 
+    Behind the last piece of the last group there may be some that hold nothing: how many there are is known to the
+    device alone, and the host does not wait for it.
+
     Attributes
     ----------
     group : (n_pieces,) int32 tensor
@@ -49,7 +61,9 @@ class Pieces:
 
 
 def sort_by_group(labels: torch.Tensor, n_groups: int) -> Groups:
-    """Members of every group in the order in which they came, by labels (n,) int32."""
+    """Members of every group in the order in which they came, by labels (n,) int32; those beyond are in none."""
+    if n_groups < SHORT:
+        labels = labels.to(torch.int16)
     ordered, order = torch.sort(labels, stable=True)
     bounds = torch.arange(n_groups + 1, dtype=labels.dtype, device=labels.device)
     return Groups(order, torch.searchsorted(ordered, bounds))
@@ -65,12 +79,18 @@ def spread_out(sizes: torch.Tensor) -> torch.Tensor:
     return torch.repeat_interleave(torch.arange(len(sizes), device=sizes.device), sizes)
 
 
-def cut(start: torch.Tensor, size: int) -> Pieces:
-    """Cut groups start[g]..start[g + 1] - 1 into pieces of at most `size` members."""
-    sizes = start.diff()
-    pieces = (sizes + (size - 1)) // size
-    piece_start = running_start(pieces)
-    group = spread_out(pieces)
-    first = start[group] + (torch.arange(len(group), device=start.device) - piece_start[group]) * size
-    last = torch.minimum(first + size, start[group + 1])
-    return Pieces(group.to(torch.int32), first, last, piece_start)
+def cut(start: torch.Tensor, size: int, n_members: int) -> Pieces:
+    """Cut groups start[g]..start[g + 1] - 1, at most n_members in all, into pieces of at most `size` members."""
+    n_groups, device = len(start) - 1, start.device
+    n_pieces = n_members // size + min(n_groups, n_members)
+    counts = torch.empty(n_groups + 1, dtype=torch.int64, device=device)
+    count_pieces[(triton.cdiv(n_groups + 1, LOOKED_AT),)](start, n_groups, size, counts, GROUPS=LOOKED_AT)
+    piece_start = torch.cumsum(counts, 0)
+    group = torch.empty(n_pieces, dtype=torch.int32, device=device)
+    first, last = torch.empty((2, n_pieces), dtype=torch.int64, device=device)
+    if n_pieces:
+        fill_pieces[(triton.cdiv(n_pieces, LOOKED_AT),)](
+            start, piece_start, n_groups, size, n_pieces, group, first, last, STEPS=n_groups.bit_length(),
+            PIECES=LOOKED_AT,
+        )  # fmt: skip
+    return Pieces(group, first, last, piece_start)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -11,18 +11,7 @@ import torch
 from ..algorithm.frame import SMALLEST_SQUARE, Moments
 from .exact import Urn
 from .hashing import row_hashes
-from .tensors import TensorRows
-
-#: Values that are widened at a time.
-BLOCK_VALUES = 1 << 26
-
-
-def blocks_of(rows: TensorRows) -> Iterator[tuple[slice, torch.Tensor]]:
-    """All rows in float64, some at a time, and which they are."""
-    step = max(1, BLOCK_VALUES // rows.n_features)
-    for first in range(0, rows.n_samples, step):
-        part = slice(first, min(first + step, rows.n_samples))
-        yield part, rows.tensor[part].double()
+from .tensors import TensorRows, blocks_of
 
 
 def moments(rows: TensorRows, weights: torch.Tensor | None, advance: Callable[[int], None]) -> Moments:
@@ -38,7 +27,8 @@ def moments(rows: TensorRows, weights: torch.Tensor | None, advance: Callable[[i
     device = rows.tensor.device
     mass, spread = 0.0, torch.zeros((), dtype=torch.float64, device=device)
     mean = torch.zeros(rows.n_features, dtype=torch.float64, device=device)
-    for part, block in blocks_of(rows):
+    for part in blocks_of(rows.n_samples, rows.n_features):
+        block = rows.wide(part)
         w = block.new_ones(len(block)) if weights is None else weights[part]
         here = float(w.sum())
         if here > 0.0:
@@ -84,7 +74,8 @@ def lightweight_coreset(
     device = rows.tensor.device
     mean = torch.from_numpy(facts.mean).to(device)
     probabilities = torch.empty(rows.n_samples, dtype=torch.float64, device=device)
-    for part, block in blocks_of(rows):
+    for part in blocks_of(rows.n_samples, rows.n_features):
+        block = rows.wide(part)
         squares = ((block - mean) ** 2).sum(1)
         share = 0.5 / facts.total_weight + (0.5 / facts.spread * squares if facts.spread > 0 else 0.0 * squares)
         probabilities[part] = share if weights is None else share * weights[part]
@@ -105,10 +96,10 @@ def _with_unseen(
     n_distinct: int,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Add rows that no draw has met, each with its own weight, until there are `n_distinct` different ones."""
-    seen = torch.unique(row_hashes(rows.tensor[indices]))
+    seen = torch.unique(row_hashes(rows.chosen(indices)))
     if len(seen) >= n_distinct or n_distinct < 2:
         return indices, drawn
-    hashes = row_hashes(rows.tensor)
+    hashes = row_hashes(rows.chosen(None))
     new = ~torch.isin(hashes, seen)
     if weights is not None:
         new &= weights > 0

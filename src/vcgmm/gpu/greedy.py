@@ -12,9 +12,13 @@ from .cells import Groups, running_start, spread_out
 from .exact import sums_by_label
 from .kernels.seeding import seed_in_cells
 from .points import DevicePoints
+from .tiling import ALIGNED
 
 #: Rows and features that a program compares with a candidate at a time.
 ROWS, FEATURES = 512, 32
+
+#: Warps of a program: rows are few, and there are fewer programs than the device has room for.
+WARPS = 16
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,13 @@ def spread_sample(groups: Groups, counts: torch.Tensor, draws: torch.Generator) 
     sizes = groups.sizes[group]
     inside = ((place + jitter) * (sizes.double() / counts[group].double())).long()
     return Groups(groups.order[groups.start[group] + torch.minimum(inside, sizes - 1)], start)
+
+
+def padded(rows: torch.Tensor) -> torch.Tensor:
+    """Rows (n, D) with features of 0 up to a multiple of `ALIGNED`: so they are read several values at a time."""
+    n_features = rows.shape[1]
+    missing = -n_features % ALIGNED if n_features > ALIGNED else 0
+    return torch.nn.functional.pad(rows, (0, missing)) if missing else rows.contiguous()
 
 
 def seed_cells(
@@ -86,11 +97,14 @@ def seed_cells(
         blocks = running_start((sample.sizes + (ROWS - 1)) // ROWS)
         uniforms = torch.rand((n_seeds, n_trials), generator=draws, dtype=torch.float64, device=device)
         near, tried = torch.empty(n_rows, device=device), torch.empty((n_trials, n_rows), device=device)
-        totals = torch.empty(int(blocks[-1]), dtype=torch.float64, device=device)
+        n_blocks, most_blocks = torch.stack([blocks[-1], blocks.diff().max()]).tolist()
+        totals = torch.empty(n_blocks, dtype=torch.float64, device=device)
+        rows = padded(points.at(sample.order))
         seed_in_cells[(n_cells,)](
-            points.at(sample.order), points.n_features, sample.start, torch.from_numpy(seed_start).to(device),
+            rows, rows.shape[1], sample.start, torch.from_numpy(seed_start).to(device),
             blocks, masses, uniforms, factor, near, tried, n_rows, totals, seeds, potentials, N_TRIALS=n_trials,
-            ROWS=ROWS, FEATURES=min(FEATURES, triton.next_power_of_2(points.n_features)), num_warps=8,
+            TRIALS=triton.next_power_of_2(n_trials), BLOCKS=triton.next_power_of_2(most_blocks), ROWS=ROWS,
+            FEATURES=min(FEATURES, triton.next_power_of_2(rows.shape[1])), num_warps=WARPS,
         )  # fmt: skip
         seeds = torch.where(seeds >= 0, sample.order[seeds.clamp(min=0)], -1)
     return CellSeeds(seeds.cpu().numpy(), potentials.cpu().numpy(), seed_start)

@@ -8,7 +8,8 @@ import torch
 import triton
 
 from .cells import Groups, Pieces, cut
-from .kernels.search import find_unlisted, search_tiles
+from .costs import Costs
+from .kernels.search import search_tiles, unlisted_costs
 from .kernels.sums import pair_distances
 from .points import DevicePoints
 from .tiling import Tiling, tiling
@@ -16,8 +17,11 @@ from .tiling import Tiling, tiling
 #: Pairs, and features of them, that one program compares.
 PAIRS, PAIR_FEATURES = 32, 128
 
-#: Points whose old winners one program looks up.
-LOOKED_UP = 128
+#: Points whose old winners one program looks up, where it also compares them, so many features at a time …
+LOOKED_UP_AND_COMPARED, LOOKED_UP_FEATURES = 32, 32
+
+#: … and where it does not: rows with more features than this are compared pair by pair, which are first gathered.
+LOOKED_UP, FEW_FEATURES = 128, 64
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,7 @@ def nearest_listed(
     centres: torch.Tensor,
     n_best: int = 1,
     mode: str | None = None,
+    costs: Costs | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """The nearest centres of every point that is in a group, among the list of the group.
 
@@ -78,19 +83,21 @@ def nearest_listed(
     n_best : int
     mode : str, optional
         What products are computed in; that of the points by default.
+    costs : Costs, optional
+        What is compared instead of squared distances.
 
     Returns
     -------
     ids : (N', n_best) int32 tensor, nearest first; -1 for points of no group
-    distances : (N', n_best) float32 tensor, squared
+    distances : (N', n_best) float32 tensor, squared, or costs
     """
     shape = (len(points), n_best)
     ids = torch.full(shape, -1, dtype=torch.int32, device=points.device)
     near = torch.zeros(shape, dtype=torch.float32, device=points.device)
     mode = mode or points.precision
     tiles = tiling(points.n_features, len(groups.order) / max(1, len(lists.first)), lists.longest, mode)
-    pieces = cut(groups.start, tiles.points)
-    launch_search(points, groups.order, pieces, origins, lists, centres, tiles, mode, ids, near=near)
+    pieces = cut(groups.start, tiles.points, len(groups.order))
+    launch_search(points, groups.order, pieces, origins, lists, centres, tiles, mode, ids, near=near, costs=costs)
     return ids, near
 
 
@@ -111,11 +118,13 @@ def launch_search(
     precision: float = -1.0,
     shares: torch.Tensor | None = None,
     facts: torch.Tensor | None = None,
+    costs: Costs | None = None,
 ) -> None:
     """Run `search_tiles`; what is None is neither read nor written."""
     if len(pieces) == 0:
         return
     n_best = winners.shape[1]
+    form, precisions, offsets = Costs.parts(costs, centres)
     search_tiles[(len(pieces),)](
         points.stored,
         points.stored.stride(0),
@@ -130,6 +139,8 @@ def launch_search(
         lists.first,
         lists.length,
         centres,
+        precisions,
+        offsets,
         winners if old is None else old,
         winners if extra is None else extra,
         points.weights,
@@ -144,6 +155,7 @@ def launch_search(
         CENTRES=tiles.centres,
         FEATURES=tiles.features,
         MODE=mode,
+        FORM=form,
         HAS_OLD=old is not None,
         POSTERIOR=shares is not None,
         num_warps=tiles.n_warps,
@@ -152,8 +164,12 @@ def launch_search(
 
 
 def unlisted_distances(
-    points: DevicePoints, table: torch.Tensor, centres: torch.Tensor, old: torch.Tensor
-) -> tuple[torch.Tensor, int]:
+    points: DevicePoints,
+    table: torch.Tensor,
+    centres: torch.Tensor,
+    old: torch.Tensor,
+    costs: Costs | None = None,
+) -> tuple[torch.Tensor, torch.Tensor]:
     """Squared distances to winners of before that are not on the list of a point's cell, its nearest winner.
 
     Parameters
@@ -163,45 +179,65 @@ def unlisted_distances(
         The lists, each in ascending order.
     centres : (C, D) float32 tensor
     old : (N', C') int32 tensor, -1 for none
+    costs : Costs, optional
+        What is computed instead of squared distances.
 
     Returns
     -------
     extra : (N', C') float32 tensor, infinite for those that are on the list or that do not exist
-    n_unlisted : int
+    n_unlisted : (k,) int32 tensor
+        They add up to how many there are.
     """
     n_points, n_best = old.shape
-    unlisted = torch.empty(old.shape, dtype=torch.int8, device=old.device)
-    find_unlisted[(triton.cdiv(n_points, LOOKED_UP),)](
-        old, n_points, table, table.shape[1], unlisted, N_BEST=n_best, COLUMNS=triton.next_power_of_2(n_best),
-        STEPS=table.shape[1].bit_length(), POINTS=LOOKED_UP,
+    at_once = points.n_features <= FEW_FEATURES
+    looked_up = LOOKED_UP_AND_COMPARED if at_once else LOOKED_UP
+    n_programs = triton.cdiv(n_points, looked_up)
+    extra = torch.empty(old.shape, dtype=torch.float32, device=old.device)
+    counts = torch.empty(n_programs, dtype=torch.int32, device=old.device)
+    form, precisions, offsets = Costs.parts(costs, centres)
+    unlisted_costs[(n_programs,)](
+        points.stored, points.stored.stride(0), points.n_features, points.scale, n_points, old, table,
+        table.shape[1], centres, precisions, offsets, extra, counts, N_BEST=n_best,
+        COLUMNS=triton.next_power_of_2(n_best), STEPS=table.shape[1].bit_length(), POINTS=looked_up,
+        FEATURES=min(LOOKED_UP_FEATURES, triton.next_power_of_2(points.n_features)), FORM=form, COMPARE=at_once,
+        num_warps=1 if at_once else 4,
     )  # fmt: skip
-    extra = torch.full(old.shape, torch.inf, dtype=torch.float32, device=old.device)
-    entries = torch.nonzero(unlisted.view(-1)).view(-1)
-    if len(entries):
-        rows = torch.div(entries, n_best, rounding_mode="floor")
-        extra.view(-1)[entries] = distances_of(points, rows, old.view(-1)[entries], centres)
-    return extra, len(entries)
+    if not at_once:
+        places = torch.nonzero(extra.view(-1) == 0).view(-1)
+        rows = torch.div(places, n_best, rounding_mode="floor")
+        extra.view(-1)[places] = distances_of(points, rows, old.view(-1)[places], centres, costs)
+    return extra, counts
 
 
 def distances_of(
-    points: DevicePoints, rows: torch.Tensor, ids: torch.Tensor, centres: torch.Tensor
+    points: DevicePoints,
+    rows: torch.Tensor,
+    ids: torch.Tensor,
+    centres: torch.Tensor,
+    costs: Costs | None = None,
 ) -> torch.Tensor:
-    """||y[rows[i]] - centres[ids[i]]||^2 for rows (n,) int64 and ids (n,) int32, (n,) float32."""
+    """||y[rows[i]] - centres[ids[i]]||^2, or costs, for rows (n,) int64 and ids (n,) int32, (n,) float32."""
     out = torch.empty(len(rows), dtype=torch.float32, device=points.device)
+    form, precisions, offsets = Costs.parts(costs, centres)
     if len(rows):
         pair_distances[(triton.cdiv(len(rows), PAIRS),)](
             points.stored, points.stored.stride(0), points.n_features, points.scale, rows, ids, len(rows), centres,
-            out, PAIRS=PAIRS, FEATURES=min(PAIR_FEATURES, triton.next_power_of_2(points.n_features)),
+            precisions, offsets, out, PAIRS=PAIRS,
+            FEATURES=min(PAIR_FEATURES, triton.next_power_of_2(points.n_features)), FORM=form,
         )  # fmt: skip
     return out
 
 
 def nearest_of_all(
-    points: DevicePoints, centres: torch.Tensor, n_best: int = 1, mode: str = "fp32"
+    points: DevicePoints,
+    centres: torch.Tensor,
+    n_best: int = 1,
+    mode: str = "fp32",
+    costs: Costs | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """The nearest of all centres (C, D) float32, as `nearest_listed` gives them."""
     everything = torch.tensor([0, len(points)], device=points.device)
     groups = Groups(torch.arange(len(points), device=points.device), everything)
     lists = lists_between(torch.tensor([0, len(centres)], device=points.device))
     origin = centres.double().mean(0, keepdim=True).float()
-    return nearest_listed(points, groups, origin, lists, centres, n_best, mode)
+    return nearest_listed(points, groups, origin, lists, centres, n_best, mode, costs)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 
 from ..algorithm.cells import FOLLOWERS, GROUP_SIZE, LINKED_AT_FIRST, LINKED_EVERY, POOL_SIZE
 from ..algorithm.random import generator
 from ..kernels.neighbors import BAND
+from .nearest import Lists, lists_of
 from .ranking import distinct_in_order, ranked
 
 #: Up to so many clusters are all compared with one another: on a GPU that is no more work than to divide them.
@@ -36,7 +38,10 @@ class DeviceNeighbourhoods:
     nearest : (C, L) int32 tensor, itself first, then in order
     candidates : (C, min(C, L + n_explore)) int32 tensor, no cluster twice
     ordered : likewise, each list in ascending order
+    lists : Lists, of the candidates
     """
+
+    lists: Lists
 
     def __init__(
         self,
@@ -70,6 +75,23 @@ class DeviceNeighbourhoods:
             self._join(draws)
         self.n_updates += 1
         return n_evaluations
+
+    def state(self) -> dict[str, Any]:
+        """All that the next update depends on, on the host."""
+        return {
+            "neighbors": self.neighbors.cpu().numpy(),
+            "nearest": self.nearest.cpu().numpy(),
+            "candidates": self.candidates.cpu().numpy(),
+            "n_updates": self.n_updates,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from a state."""
+        device = self.nearest.device
+        self.nearest = torch.from_numpy(state["nearest"]).to(device)
+        self.neighbors = self.nearest[:, : self.n_neighbors]
+        self.n_updates = state["n_updates"]
+        self._take(torch.from_numpy(state["candidates"]).to(device))
 
     def _link(self, means: torch.Tensor, draws: torch.Generator) -> int:
         """Fill `nearest` with the nearest of each cluster's pool."""
@@ -105,11 +127,7 @@ class DeviceNeighbourhoods:
         step = max(1, POOL_VALUES // pools.shape[1])
         for first in range(0, members.shape[1], step):
             some = members[:, first : first + step]
-            origin = means[some[:, :1]]
-            rows, centres = means[some.clamp(min=0)] - origin, means[pools.clamp(min=0)] - origin
-            squares = torch.linalg.vecdot(centres, centres).unsqueeze(1)
-            # Less the square of the row itself: that changes no ranking.
-            distances = torch.baddbmm(squares, rows, centres.transpose(1, 2), alpha=-2)
+            distances = self._compare(means, some.clamp(min=0), pools.clamp(min=0))
             distances.masked_fill_((pools < 0).unsqueeze(1), torch.inf)
             # It comes first, even among others in the same place.
             distances.masked_fill_(pools.unsqueeze(1) == some.unsqueeze(2), -torch.inf)
@@ -119,6 +137,14 @@ class DeviceNeighbourhoods:
             out[some[inside]] = found[inside]
         if out is self.nearest:
             self.neighbors = out[:, : self.n_neighbors]
+
+    def _compare(self, means: torch.Tensor, members: torch.Tensor, pools: torch.Tensor) -> torch.Tensor:
+        """What members (g, s) rank the clusters of their pools (g, p) by, (g, s, p) float32: less is nearer."""
+        origin = means[members[:, :1]]
+        rows, centres = means[members] - origin, means[pools] - origin
+        squares = torch.linalg.vecdot(centres, centres).unsqueeze(1)
+        # Less the square of the row itself: that changes no ranking.
+        return torch.baddbmm(squares, rows, centres.transpose(1, 2), alpha=-2)
 
     def _join(self, draws: torch.Generator) -> None:
         """Candidates: the search space of the paper, the nearest, followers, then random ones."""
@@ -138,8 +164,12 @@ class DeviceNeighbourhoods:
         candidates = distinct_in_order(torch.cat(every, dim=1), length)
         if self.width > length:
             candidates = with_random(candidates, self.width, n_clusters, draws)
-        self.candidates = candidates.to(torch.int32)
-        self.ordered = torch.sort(self.candidates, dim=1).values
+        self._take(candidates.to(torch.int32))
+
+    def _take(self, candidates: torch.Tensor) -> None:
+        self.candidates = candidates
+        self.ordered = torch.sort(candidates, dim=1).values
+        self.lists = lists_of(candidates)
 
 
 def random_cuts(means: torch.Tensor, depth: int, draws: torch.Generator) -> torch.Tensor:

@@ -64,6 +64,9 @@ class DevicePoints:
     def put_back(self) -> None:
         """They are never put in another order."""
 
+    def forget(self) -> None:
+        """Nothing is made that could be."""
+
     def at(self, rows: torch.Tensor | slice) -> torch.Tensor:
         """Coordinates of these points (n, D) float32, on the device."""
         return self.stored[rows].to(torch.float32) * self.scale
@@ -84,6 +87,16 @@ class DevicePoints:
         for part in self.blocks():
             total += (self.weights[part] @ self.at(part)).double()
         return (total / self.weights.double().sum()).float()
+
+    def feature_sums(self) -> tuple[np.ndarray, np.ndarray]:
+        """sum_n gamma y_d and sum_n gamma y_d^2, (D,) float64 each."""
+        total = torch.zeros((2, self.n_features), dtype=torch.float64, device=self.device)
+        for part in self.blocks():
+            rows, mass = self.at(part).double(), self.weights[part].double()
+            total[0] += mass @ rows
+            total[1] += mass @ rows**2
+        sums, squares = total.cpu().numpy()
+        return sums, squares
 
     def project(self, directions: np.ndarray) -> DevicePoints:
         """The points projected onto directions (D, d), about their mean."""

@@ -18,6 +18,7 @@ from ..algorithm.routing import (
     PER_LANDMARK,
 )
 from .cells import Groups, sort_by_group
+from .costs import Costs
 from .nearest import lists_of, nearest_listed, nearest_of_all
 from .neighbourhoods import DeviceNeighbourhoods
 from .points import DevicePoints
@@ -74,10 +75,11 @@ class DeviceRouting:
         origins: torch.Tensor,
         labels: torch.Tensor,
         near: torch.Tensor,
+        costs: Costs | None = None,
     ) -> None:
         """Move each of these rows to the nearest of table[at], if that is nearer than before; changed in place."""
         members = sort_by_group(at.contiguous(), len(table))
         groups = Groups(rows[members.order], members.start)
-        ids, distances = nearest_listed(points, groups, origins, lists_of(table), self.means, mode="fp32")
+        ids, distances = nearest_listed(points, groups, origins, lists_of(table), self.means, 1, "fp32", costs)
         nearer = rows[distances[rows, 0] < near[rows]]
         labels[nearer], near[nearer] = ids[nearer, 0], distances[nearer, 0]

@@ -2,20 +2,49 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 
 from ..algorithm.estep import State
 from ..algorithm.mstep import Statistics, initial_variance
-from .arrays import DeviceArray
-from .cells import cut, sort_by_group
-from .nearest import distances_of, launch_search, lists_of, unlisted_distances
+from .arrays import DeviceArray, as_tensor
+from .cells import Pieces, cut, sort_by_group
+from .costs import Costs
+from .nearest import distances_of, launch_search, unlisted_distances
 from .neighbourhoods import DeviceNeighbourhoods
 from .points import DevicePoints
 from .sums import Entries, entries_of, weighted_sums
 from .tiling import tiling
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search over all points has found, beside winners and shares.
+
+    Attributes
+    ----------
+    facts : (n_pieces, 3) float64 tensor
+        Those of `search_tiles`, 0 for pieces without points.
+    pieces : Pieces
+    unlisted : (k,) int32 tensor
+        They add up to the number of distances of winners that were not listed.
+    n_evaluations : int
+        Distances computed, without those.
+    """
+
+    facts: torch.Tensor
+    pieces: Pieces
+    unlisted: torch.Tensor
+    n_evaluations: int
+
+    def totals(self) -> tuple[float, float, float, int]:
+        """The facts added up, and all distances computed; the host waits for them once."""
+        unlisted = self.unlisted.sum().double().view(1)
+        log_sum, scatter, error, n_unlisted = torch.cat([self.facts.sum(0), unlisted]).tolist()
+        return log_sum, scatter, error, self.n_evaluations + int(n_unlisted)
 
 
 class DeviceSearch:
@@ -68,17 +97,20 @@ class DeviceSearch:
 
     def warm_up(self, means: Any) -> tuple[float, int]:
         """One E-step without responsibilities: error of the nearest winners, distances computed."""
-        facts, n_evaluations = self._search(_tensor(means, self.points).float(), -1.0)
-        return float(facts[2]), n_evaluations
+        used = as_tensor(means, self.points.device).float()
+        linked = self.neighbourhoods.update(used)
+        _, _, error, n_evaluations = self._search(used, -1.0).totals()
+        return error, linked + n_evaluations
 
     def e_step(self, means: Any, variance: float | None) -> Statistics:
         """New winners and neighbours, and the sums of the M-step."""
         if variance is None:
             variance = initial_variance(self.start_error, self.total_weight, means.shape[1], self.variance_floor)
-        used = _tensor(means, self.points).float()
-        facts, n_evaluations = self._search(used, 0.5 / variance)
+        used = as_tensor(means, self.points.device).float()
+        linked = self.neighbourhoods.update(used)
+        found = self._search(used, 0.5 / variance)
         shifts, masses = weighted_sums(self.points, self._entries(len(used)), used)
-        log_sum, scatter, _ = facts.tolist()
+        log_sum, scatter, _, n_evaluations = found.totals()
         return Statistics(
             means=DeviceArray(used.double()),  # type: ignore[arg-type]
             variance=variance,
@@ -87,51 +119,51 @@ class DeviceSearch:
             scatter=scatter,
             log_sum=log_sum,
             total_weight=self.total_weight,
-            n_evaluations=n_evaluations,
+            n_evaluations=linked + n_evaluations,
         )
 
     def scatter(self, statistics: Statistics, means: Any) -> float:
         """Scatter of the last E-step's responsibilities about other means."""
         entries = self._entries(len(statistics.means))
-        centres = _tensor(means, self.points).float()
+        centres = as_tensor(means, self.points.device).float()
         distances = distances_of(self.points, entries.rows, entries.clusters(), centres)
         return float(torch.dot(entries.parts.double(), distances.double()))
 
-    def state(self) -> NoReturn:
-        """Checkpoints of a fit on a GPU are not offered yet."""
-        raise NotImplementedError("A fit on a GPU has no checkpoints yet: use checkpoint=None, or device='cpu'.")
+    def state(self) -> State:
+        """All that the next E-step depends on, on the host; points lie in the order in which they were given."""
+        return {
+            "rows": np.arange(len(self.points)),
+            "winners": self.winners.cpu().numpy(),
+            "misplaced": 0,
+            "start_error": self.start_error,
+            **self.neighbourhoods.state(),
+        }
 
-    def restore(self, state: State) -> NoReturn:  # noqa: ARG002
-        """Likewise."""
-        self.state()
+    def restore(self, state: State) -> None:
+        """Go on from a state."""
+        self.winners.copy_(torch.from_numpy(state["winners"]))
+        self._only_labels = bool((self.winners[:, 1:] < 0).all())
+        self.start_error = state["start_error"]
+        self.neighbourhoods.restore(state)
 
     def _entries(self, n_clusters: int) -> Entries:
         return entries_of(self.winners, self._shares, n_clusters)
 
-    def _search(self, means: torch.Tensor, precision: float) -> tuple[torch.Tensor, int]:
-        """New winners and shares; sums of `search_tiles`' facts (3,) float64, distances computed."""
-        points = self.points
-        n_evaluations = self.neighbourhoods.update(means)
-        lists = lists_of(self.neighbourhoods.candidates)
-        groups = sort_by_group(self.winners[:, 0].contiguous(), len(means))
-        extra, n_extra = None, 0
+    def _search(self, means: torch.Tensor, precision: float, costs: Costs | None = None) -> Found:
+        """New winners and shares."""
+        points, near = self.points, self.neighbourhoods
+        groups = sort_by_group(self.winners[:, 0], len(means))
+        extra, unlisted = None, self.winners.new_zeros(1)
         if not self._only_labels:
-            extra, n_extra = unlisted_distances(points, self.neighbourhoods.ordered, means, self.winners)
-        tiles = tiling(points.n_features, len(points) / len(means), lists.longest, points.precision)
-        pieces = cut(groups.start, tiles.points)
-        facts = torch.empty((len(pieces), 3), dtype=torch.float64, device=points.device)
+            extra, unlisted = unlisted_distances(points, near.ordered, means, self.winners, costs)
+        tiles = tiling(points.n_features, len(points) / len(means), near.lists.longest, points.precision)
+        pieces = cut(groups.start, tiles.points, len(points))
+        facts = torch.zeros((len(pieces), 3), dtype=torch.float64, device=points.device)
         launch_search(
-            points, groups.order, pieces, means, lists, means, tiles, points.precision, self._spare,
+            points, groups.order, pieces, means, near.lists, means, tiles, points.precision, self._spare,
             old=None if extra is None else self.winners, extra=extra, precision=precision, shares=self._shares,
-            facts=facts,
+            facts=facts, costs=costs,
         )  # fmt: skip
         self.winners, self._spare = self._spare, self.winners
         self._only_labels = False
-        return facts.sum(0), n_evaluations + n_extra + len(points) * lists.longest
-
-
-def _tensor(means: Any, points: DevicePoints) -> torch.Tensor:
-    """Means (C, D) as a tensor, wherever they are."""
-    if isinstance(means, DeviceArray):
-        return means.tensor
-    return torch.from_numpy(np.asarray(means)).to(points.device)
+        return Found(facts, pieces, unlisted, len(points) * near.lists.longest)

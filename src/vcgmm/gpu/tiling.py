@@ -9,6 +9,9 @@ import triton
 #: Cells of so many points, in so many dimensions, are worth tiles of twice the size.
 MANY_POINTS, WIDE = 96, 256
 
+#: Rows of a multiple of so many features are read several values at a time.
+ALIGNED = 16
+
 
 @dataclass(frozen=True)
 class Tiling:
@@ -44,4 +47,7 @@ def tiling(n_features: int, points_per_cell: float, n_centres: int, mode: str) -
     centres = min(128, max(16, triton.next_power_of_2(n_centres)))
     widest = 64 if mode == "bf16" else 32
     features = min(widest, max(16, triton.next_power_of_2(n_features)))
-    return Tiling(points, centres, features, 4 if points == 64 else 8, 3)
+    # Rows that do not begin at multiples of 16 values are read value by value: copies ahead of time then cost more
+    # than they save.
+    n_stages = 3 if n_features % ALIGNED == 0 else 1
+    return Tiling(points, centres, features, 4 if points == 64 else 8, n_stages)

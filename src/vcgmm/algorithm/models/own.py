@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -53,6 +53,23 @@ class JointSteps(Protocol):
     def link_anew(self) -> None:
         """Let the next E-step find all neighbours anew: clusters have come or gone."""
         ...
+
+
+@runtime_checkable
+class JointSearches(JointSteps, Protocol):
+    """A search over points in memory whose E-steps may also be by joints.
+
+    Attributes
+    ----------
+    sums, squares : (D,) float64
+        sum_n gamma y_d and sum_n gamma y_d^2.
+    start_error : float
+        Weighted squared distance to the labels that it began with.
+    """
+
+    sums: np.ndarray
+    squares: np.ndarray
+    start_error: float
 
 
 class OwnModel:

@@ -1,7 +1,8 @@
 """The E-step: a tile of points of one cell against the cell's list of centres, on the tensor cores.
 
 All points of a tile share one list, so distances are matrix products, in coordinates local to the cell: there even
-few bits rank near ties soundly.  The C' nearest are selected in registers.
+few bits rank near ties soundly.  The C' nearest are selected in registers.  Where clusters have weights and
+variances of their own, costs take the place of distances: -log p(c, y) up to a constant.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from .rounding import add_products, rounded
+from .forms import as_multiplied, costs_of, pair_costs, precisions_of, products_of
 
 #: Greater than every place on a list.
 NOWHERE = tl.constexpr(0x7FFFFFFF)
@@ -54,6 +55,8 @@ def search_tiles(
     list_first,
     list_length,
     centres,
+    precisions,
+    offsets,
     old,
     extra,
     weights,
@@ -68,10 +71,13 @@ def search_tiles(
     CENTRES: tl.constexpr,
     FEATURES: tl.constexpr,
     MODE: tl.constexpr,
+    FORM: tl.constexpr,
     HAS_OLD: tl.constexpr,
     POSTERIOR: tl.constexpr,
 ):
     """The N_BEST nearest centres of every point, and with POSTERIOR what the M-step and the bound need of them.
+
+    Near means a small squared distance, or with another FORM (see `forms`) a small cost.
 
     Parameters
     ----------
@@ -81,20 +87,23 @@ def search_tiles(
     origins : (n_cells, D) float32, IN, what coordinates of a cell are taken about
     lists : (...,) int32, IN, the list of a cell begins at list_first[cell] and has list_length[cell] centres
     centres : (C, D) float32, IN
+    precisions, offsets : IN, as in `forms`
     old : (N, N_BEST) int32, IN, winners of before, -1 for none
     extra : (N, N_BEST) float32, IN, their squared distances where they are not on the list, else infinite
     weights : (N,) float32, IN
-    precision : float, IN, 1 / (2 sigma^2); negative: the nearest takes all
+    precision : float, IN, 1 / (2 sigma^2), or 1 for costs; negative: the nearest takes all
     winners : (N, N_BEST) int32, OUT, nearest first
     near : (N, N_BEST) float32, OUT without POSTERIOR, squared distances
     shares : (N, N_BEST) float32, OUT with POSTERIOR, gamma s; 0 where negligible
-    facts : (n_tiles, 3) float64, OUT with POSTERIOR, sums of gamma log sum exp(-d^2 precision), gamma s d^2, and
-        gamma d^2 of the nearest
+    facts : (n_tiles, 3) float64, OUT with POSTERIOR, of tiles that have points, sums of gamma log sum
+        exp(-d^2 precision), of gamma s d^2, and of gamma d^2 of the nearest, or for costs of gamma
     """
     tile = tl.program_id(0)
     cell = tl.load(tile_cell + tile).to(tl.int64)
     first = tl.load(tile_first + tile)
     last = tl.load(tile_last + tile)
+    if first >= last:  # beyond the last tile
+        return
     place = first + tl.arange(0, POINTS)
     inside = place < last
     row = tl.load(order + place, mask=inside, other=0)
@@ -121,18 +130,15 @@ def search_tiles(
             y = tl.load(
                 points + row[:, None] * stride + feature[None, :], mask=inside[:, None] & wide[None, :], other=0
             )
-            m = tl.load(
-                centres + centre[:, None] * n_features + feature[None, :],
-                mask=listed[:, None] & wide[None, :],
-                other=0.0,
+            there = listed[:, None] & wide[None, :]
+            m = tl.load(centres + centre[:, None] * n_features + feature[None, :], mask=there, other=0.0)
+            p = precisions_of(precisions, centre, feature, n_features, there, wide, FORM)
+            y = as_multiplied(y.to(tl.float32) * scale - origin, p, MODE, FORM)
+            m = as_multiplied(m - origin, p, MODE, FORM)
+            products, row_squares, centre_squares = products_of(
+                y, m, p, products, row_squares, centre_squares, MODE, FORM
             )
-            y = rounded(y.to(tl.float32) * scale - origin, MODE)
-            m = rounded(m - origin, MODE)
-            products = add_products(y, m, products, MODE)
-            wide_y, wide_m = y.to(tl.float32), m.to(tl.float32)
-            row_squares += tl.sum(wide_y * wide_y, axis=1)
-            centre_squares += tl.sum(wide_m * wide_m, axis=1)
-        distances = tl.maximum(row_squares[:, None] + centre_squares[None, :] - 2.0 * products, 0.0)
+        distances = costs_of(products, row_squares, centre_squares, precisions, offsets, centre, listed, FORM)
         distances = tl.where(listed[None, :], distances, float("inf"))
         best, places = merge_nearest(distances, slot, best, places, column, N_BEST)
 
@@ -153,7 +159,7 @@ def search_tiles(
         nearest = tl.min(tl.where(found, distance, float("inf")), axis=1)
         nearest = tl.where(inside, nearest, 0.0)
         distance = tl.where(found, distance, nearest[:, None])
-        share = tl.exp((nearest[:, None] - distance) * precision)
+        share = tl.exp(tl.minimum((nearest[:, None] - distance) * precision, 0.0))
         share = tl.where(found & ((precision >= 0) | (column == 0)), share, 0.0)
         total = tl.where(inside, tl.sum(share, axis=1), 1.0)
         part = tl.where(share > NEGLIGIBLE, share * (weight / total)[:, None], 0.0)
@@ -163,30 +169,47 @@ def search_tiles(
         tl.store(facts + tile * 3, tl.sum(bound, axis=0))
         scatter = tl.sum(part.to(tl.float64) * distance.to(tl.float64), axis=1)
         tl.store(facts + tile * 3 + 1, tl.sum(scatter, axis=0))
-        tl.store(facts + tile * 3 + 2, tl.sum(wide_weight * nearest.to(tl.float64), axis=0))
+        if FORM == "distance":
+            wide_weight *= nearest.to(tl.float64)
+        tl.store(facts + tile * 3 + 2, tl.sum(wide_weight, axis=0))
     else:
         tl.store(near + target + column, distance, mask=found)
 
 
 @triton.jit
-def find_unlisted(
-    old,
+def unlisted_costs(
+    points,
+    stride,
+    n_features,
+    scale,
     n_points,
+    old,
     ordered,
     length,
-    unlisted,
+    centres,
+    precisions,
+    offsets,
+    extra,
+    counts,
     N_BEST: tl.constexpr,
     COLUMNS: tl.constexpr,
     STEPS: tl.constexpr,
     POINTS: tl.constexpr,
+    FEATURES: tl.constexpr,
+    FORM: tl.constexpr,
+    COMPARE: tl.constexpr,
 ):
-    """Which winners of before are not on the list of their point's cell, the nearest winner.
+    """Squared distances, or costs of a FORM, of winners of before that are not on the list of their point's cell.
+
+    Difference by difference, so that there is nothing to cancel.
 
     Parameters
     ----------
-    old : (N, N_BEST) int32, IN, -1 for none
+    points, stride, n_features, scale, centres, precisions, offsets : IN, as in `search_tiles`
+    old : (N, N_BEST) int32, IN, -1 for none; the cell of a point is the first
     ordered : (n_cells, length) int32, IN, the lists in ascending order
-    unlisted : (N, N_BEST) int8, OUT
+    extra : (N, N_BEST) float32, OUT, infinite for those that are listed; without COMPARE 0 for the others
+    counts : (n_programs,) int32, OUT, how many are not
     STEPS : constexpr, 2^STEPS is more than `length`
     """
     row = tl.program_id(0).to(tl.int64) * POINTS + tl.arange(0, POINTS)
@@ -203,4 +226,18 @@ def find_unlisted(
         smaller = tl.load(here + middle, mask=known & (low < high), other=0) < winner
         low, high = tl.where(smaller & (low < high), middle + 1, low), tl.where(smaller, high, middle)
     there = tl.load(here + low, mask=known & (low < length), other=-1) == winner
-    tl.store(unlisted + row[:, None] * N_BEST + column, (known & ~there).to(tl.int8), mask=inside)
+    unlisted = (known & ~there).to(tl.int32)
+    costs = tl.where(unlisted > 0, 0.0, float("inf"))
+    if COMPARE:
+        for k in range(N_BEST):
+            at = column == k
+            wanted = tl.sum(tl.where(at, unlisted, 0), axis=1) > 0
+            if tl.max(wanted.to(tl.int32), axis=0) > 0:
+                centre = tl.sum(tl.where(at & (unlisted > 0), winner, 0), axis=1).to(tl.int64)
+                total = pair_costs(
+                    points, stride, n_features, scale, row, centre, wanted, centres, precisions, offsets, POINTS,
+                    FEATURES, FORM,
+                )  # fmt: skip
+                costs = tl.where(at & wanted[:, None], total[:, None], costs)
+    tl.store(extra + row[:, None] * N_BEST + column, costs, mask=inside)
+    tl.store(counts + tl.program_id(0), tl.sum(tl.sum(unlisted, axis=1), axis=0))

@@ -7,33 +7,34 @@ import triton.language as tl
 
 
 @triton.jit
-def draw(totals, n_blocks, target, masses, near, first, last, BY_DISTANCE: tl.constexpr, ROWS: tl.constexpr):
-    """The row of a cell at which the running sum of its masses passes `target`.
+def draw_rows(
+    totals, n_blocks, targets, masses, near, first, last, by_distance, BLOCKS: tl.constexpr, ROWS: tl.constexpr
+):
+    """The rows of a cell at which the running sum of its masses passes each of `targets` (T,) float64: (T,) int64.
 
     Parameters
     ----------
     totals : (n_blocks,) float64, IN, masses of the cell's blocks of ROWS rows
-    masses, near : (n,) float32, IN; the mass of a row is their product, or without BY_DISTANCE its weight alone
+    masses, near : (n,) float32, IN; the mass of a row is their product, or its weight alone
     first, last : IN, rows of the cell
+    by_distance : IN, whether it is the product
+    BLOCKS : constexpr, not less than n_blocks
     """
-    before = target * 0.0
-    block = first * 0
-    passed = first * 0
-    for i in range(n_blocks):  # the block, one after the other: there are few
-        total = tl.load(totals + i)
-        ahead = (before + total <= target) & (passed == 0) & (i < n_blocks - 1)
-        before = tl.where(ahead, before + total, before)
-        block = tl.where(ahead, block + 1, block)
-        passed = tl.where(ahead, passed, passed + 1)
-    row = first + block * ROWS + tl.arange(0, ROWS)
+    block = tl.arange(0, BLOCKS)
+    total = tl.load(totals + block, mask=block < n_blocks, other=0.0)
+    running = tl.cumsum(total, axis=0)[None, :]
+    passed = (running <= targets[:, None]) & (block < n_blocks - 1)[None, :]
+    at = tl.sum(passed.to(tl.int64), axis=1)
+    before = tl.sum(tl.where(passed, total[None, :], 0.0), axis=1)
+    row = first + at[:, None] * ROWS + tl.arange(0, ROWS)[None, :]
     mass = tl.load(masses + row, mask=row < last, other=0.0).to(tl.float64)
-    if BY_DISTANCE:
-        mass *= tl.load(near + row, mask=row < last, other=0.0).to(tl.float64)
-    running = before + tl.cumsum(mass, axis=0)
+    distance = tl.load(near + row, mask=(row < last) & by_distance, other=1.0).to(tl.float64)
+    mass *= distance
+    beyond = before[:, None] + tl.cumsum(mass, axis=1) > targets[:, None]
     # Among the rows of any mass: rounding may point just past the last of them.
-    beyond = tl.min(tl.where((running > target) & (mass > 0), row, last), axis=0)
-    latest = tl.max(tl.where(mass > 0, row, first), axis=0)
-    return tl.minimum(beyond, latest)
+    found = tl.min(tl.where(beyond & (mass > 0), row, last), axis=1)
+    latest = tl.max(tl.where(mass > 0, row, first), axis=1)
+    return tl.minimum(found, latest)
 
 
 @triton.jit
@@ -53,10 +54,14 @@ def seed_in_cells(
     seeds,
     potentials,
     N_TRIALS: tl.constexpr,
+    TRIALS: tl.constexpr,
+    BLOCKS: tl.constexpr,
     ROWS: tl.constexpr,
     FEATURES: tl.constexpr,
 ):
     """Draw the seeds of a cell by D^2, each the one of N_TRIALS draws that leaves the smallest error.
+
+    All draws of a seed are compared in one pass over the rows, which is all that takes time.
 
     Parameters
     ----------
@@ -70,6 +75,8 @@ def seed_in_cells(
     totals : (n_blocks,) float64, scratch
     seeds : (n_seeds,) int64, OUT, rows; -1 where a cell has run out of different ones
     potentials : (n_seeds,) float64, OUT, the cell's squared error once this seed is there
+    TRIALS : constexpr, the power of two from N_TRIALS on
+    BLOCKS : constexpr, a power of two not less than the blocks of any cell
     """
     cell = tl.program_id(0)
     first = tl.load(cell_start + cell)
@@ -79,6 +86,7 @@ def seed_in_cells(
     begin = tl.load(seed_start + cell)
     n_seeds = (tl.load(seed_start + cell + 1) - begin).to(tl.int32)
     scale = tl.load(factor + cell)
+    trial = tl.arange(0, TRIALS)
     total = scale * 0.0
     for block in range(n_blocks):
         row = first + block * ROWS + tl.arange(0, ROWS)
@@ -92,40 +100,42 @@ def seed_in_cells(
         tl.store(seeds + begin + seed, -1)
         tl.store(potentials + begin + seed, 0.0)
         if total > 0:
-            best_error = scale * 0.0 + float("inf")
-            best_trial = n_seeds * 0
-            best_pick = first
-            n_trials = tl.where(seed == 0, 1, N_TRIALS)  # the first is drawn by weight, and without a choice
-            for trial in range(n_trials):
-                target = tl.load(uniforms + (begin + seed) * N_TRIALS + trial) * total
-                if seed == 0:
-                    pick = draw(own_totals, n_blocks, target, masses, near, first, last, False, ROWS)
-                else:
-                    pick = draw(own_totals, n_blocks, target, masses, near, first, last, True, ROWS)
-                error = scale * 0.0
-                for block in range(n_blocks):
-                    row = first + block * ROWS + tl.arange(0, ROWS)
-                    inside = row < last
-                    distance = tl.zeros((ROWS,), tl.float32)
-                    for start in range(0, n_features, FEATURES):
-                        feature = start + tl.arange(0, FEATURES)
-                        wide = feature < n_features
-                        y = tl.load(
-                            rows + row[:, None] * n_features + feature[None, :],
-                            mask=inside[:, None] & wide[None, :],
-                            other=0.0,
-                        )
+            # The first is drawn by weight, and without a choice.
+            real = trial < tl.where(seed == 0, 1, N_TRIALS)
+            targets = tl.load(uniforms + (begin + seed) * N_TRIALS + trial, mask=real, other=0.0) * total
+            picks = draw_rows(own_totals, n_blocks, targets, masses, near, first, last, seed > 0, BLOCKS, ROWS)
+            errors = tl.zeros((TRIALS,), tl.float64)
+            for block in range(n_blocks):
+                row = first + block * ROWS + tl.arange(0, ROWS)
+                inside = row < last
+                distances = tl.zeros((ROWS, TRIALS), tl.float32)
+                for start in range(0, n_features, FEATURES):
+                    feature = start + tl.arange(0, FEATURES)
+                    wide = feature < n_features
+                    y = tl.load(
+                        rows + row[:, None] * n_features + feature[None, :],
+                        mask=inside[:, None] & wide[None, :],
+                        other=0.0,
+                    )
+                    for t in tl.static_range(N_TRIALS):
+                        pick = tl.sum(tl.where(trial == t, picks, 0), axis=0)
                         m = tl.load(rows + pick * n_features + feature, mask=wide, other=0.0)
                         difference = tl.where(wide[None, :], y - m[None, :], 0.0)
-                        distance += tl.sum(difference * difference, axis=1)
-                    distance = tl.minimum(tl.load(near + row, mask=inside, other=0.0), distance)
-                    tl.store(tried + trial * n_rows + row, distance, mask=inside)
-                    mass = tl.load(masses + row, mask=inside, other=0.0).to(tl.float64)
-                    error += tl.sum(mass * distance.to(tl.float64), axis=0)
-                better = error < best_error
-                best_error = tl.where(better, error, best_error)
-                best_trial = tl.where(better, trial, best_trial)
-                best_pick = tl.where(better, pick, best_pick)
+                        squares = tl.sum(difference * difference, axis=1)
+                        distances += tl.where(trial[None, :] == t, squares[:, None], 0.0)
+                so_far = tl.load(near + row, mask=inside, other=0.0)
+                distances = tl.minimum(so_far[:, None], distances)
+                tl.store(
+                    tried + trial[None, :] * n_rows + row[:, None],
+                    distances,
+                    mask=inside[:, None] & (trial < N_TRIALS)[None, :],
+                )
+                mass = tl.load(masses + row, mask=inside, other=0.0).to(tl.float64)
+                errors += tl.sum(mass[:, None] * distances.to(tl.float64), axis=0)
+            errors = tl.where(real, errors, float("inf"))
+            best_error = tl.min(errors, axis=0)
+            best_trial = tl.min(tl.where(errors == best_error, trial, TRIALS), axis=0)
+            best_pick = tl.sum(tl.where(trial == best_trial, picks, 0), axis=0)
             tl.debug_barrier()
             for block in range(n_blocks):
                 row = first + block * ROWS + tl.arange(0, ROWS)

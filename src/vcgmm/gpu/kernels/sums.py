@@ -5,6 +5,8 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+from .forms import pair_costs
+
 
 @triton.jit
 def sum_runs(
@@ -19,9 +21,11 @@ def sum_runs(
     run_last,
     origins,
     sums,
+    squares,
     masses,
     ENTRIES: tl.constexpr,
     FEATURES: tl.constexpr,
+    SQUARES: tl.constexpr,
 ):
     """Sums of part (y - origin) over each run of entries, all of one segment, and of its parts.
 
@@ -33,6 +37,7 @@ def sum_runs(
     run_segment, run_first, run_last : (n_runs,), IN, run r holds the entries first..last-1
     origins : (n_segments, D) float32, IN
     sums : (n_runs, D) float32, OUT
+    squares : (n_runs, D) float32, OUT with SQUARES, sums of part (y - origin)^2
     masses : (n_runs,) float32, OUT
     """
     run = tl.program_id(0)
@@ -43,6 +48,7 @@ def sum_runs(
     wide = feature < n_features
     origin = tl.load(origins + segment * n_features + feature, mask=wide, other=0.0)[None, :]
     total = tl.zeros((FEATURES,), tl.float32)
+    total_squares = tl.zeros((FEATURES,), tl.float32)
     mass = tl.zeros((ENTRIES,), tl.float32)
     for begin in range(first, last, ENTRIES):
         entry = begin + tl.arange(0, ENTRIES)
@@ -52,9 +58,14 @@ def sum_runs(
         y = tl.load(
             points + row[:, None] * stride + feature[None, :], mask=inside[:, None] & wide[None, :], other=0
         )
-        total += tl.sum((y.to(tl.float32) * scale - origin) * part[:, None], axis=0)
+        away = y.to(tl.float32) * scale - origin
+        total += tl.sum(away * part[:, None], axis=0)
+        if SQUARES:
+            total_squares += tl.sum(away * away * part[:, None], axis=0)
         mass += part
     tl.store(sums + run.to(tl.int64) * n_features + feature, total, mask=wide)
+    if SQUARES:
+        tl.store(squares + run.to(tl.int64) * n_features + feature, total_squares, mask=wide)
     if tl.program_id(1) == 0:
         tl.store(masses + run, tl.sum(mass, axis=0))
 
@@ -101,21 +112,19 @@ def pair_distances(
     ids,
     n_pairs,
     centres,
+    precisions,
+    offsets,
     out,
     PAIRS: tl.constexpr,
     FEATURES: tl.constexpr,
+    FORM: tl.constexpr,
 ):
-    """out[i] = ||y[rows[i]] - centres[ids[i]]||^2, difference by difference: (n_pairs,) float32, OUT."""
+    """out[i] = ||y[rows[i]] - centres[ids[i]]||^2, or a cost by FORM (see `forms`): (n_pairs,) float32, OUT."""
     pair = tl.program_id(0).to(tl.int64) * PAIRS + tl.arange(0, PAIRS)
     inside = pair < n_pairs
     row = tl.load(rows + pair, mask=inside, other=0)
     centre = tl.load(ids + pair, mask=inside, other=0).to(tl.int64)
-    total = tl.zeros((PAIRS,), tl.float32)
-    for begin in range(0, n_features, FEATURES):
-        feature = begin + tl.arange(0, FEATURES)
-        mask = inside[:, None] & (feature < n_features)[None, :]
-        y = tl.load(points + row[:, None] * stride + feature[None, :], mask=mask, other=0).to(tl.float32)
-        m = tl.load(centres + centre[:, None] * n_features + feature[None, :], mask=mask, other=0.0)
-        difference = tl.where(mask, y * scale - m, 0.0)
-        total += tl.sum(difference * difference, axis=1)
+    total = pair_costs(
+        points, stride, n_features, scale, row, centre, inside, centres, precisions, offsets, PAIRS, FEATURES, FORM
+    )
     tl.store(out + pair, total, mask=inside)

@@ -1,0 +1,82 @@
+"""What NumPy's functions are called in torch, and where the two differ."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+
+def _maximum(one: Any, other: Any) -> torch.Tensor:
+    """`torch.maximum` takes no numbers."""
+    if not isinstance(one, torch.Tensor):
+        one, other = other, one
+    return torch.maximum(one, torch.as_tensor(other).to(one))
+
+
+def _where(condition: torch.Tensor, one: Any, other: Any) -> torch.Tensor:
+    """Numbers are float64, as NumPy has them: torch would take the narrowest."""
+    if not isinstance(one, torch.Tensor) and not isinstance(other, torch.Tensor):
+        one = torch.full((), one, dtype=torch.float64, device=condition.device)
+    return torch.where(condition, one, other)
+
+
+def _matmul(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+    return torch.matmul(one, other.to(one))
+
+
+def _flatnonzero(values: torch.Tensor) -> np.ndarray:
+    """Places come to the host: they are few where they are asked for, and how many is always."""
+    places: np.ndarray = torch.nonzero(values.view(-1)).view(-1).cpu().numpy()
+    return places
+
+
+def _argsort(values: torch.Tensor, kind: str = "stable") -> np.ndarray:
+    """Likewise."""
+    order: np.ndarray = torch.sort(values, stable=kind == "stable").indices.cpu().numpy()
+    return order
+
+
+def _norm(vectors: torch.Tensor, axis: int, keepdims: bool = False) -> torch.Tensor:
+    return torch.linalg.vector_norm(vectors, dim=axis, keepdim=keepdims)
+
+
+UFUNCS: dict[Any, Callable[..., torch.Tensor]] = {
+    np.add: torch.add,
+    np.subtract: torch.subtract,
+    np.multiply: torch.multiply,
+    np.true_divide: torch.true_divide,
+    np.power: torch.pow,
+    np.matmul: _matmul,
+    np.greater: torch.gt,
+    np.less: torch.lt,
+    np.greater_equal: torch.ge,
+    np.less_equal: torch.le,
+    np.equal: torch.eq,
+    np.not_equal: torch.ne,
+    np.bitwise_and: torch.bitwise_and,
+    np.bitwise_or: torch.bitwise_or,
+    np.invert: torch.bitwise_not,
+    np.maximum: _maximum,
+    np.absolute: torch.abs,
+    np.sqrt: torch.sqrt,
+    np.log: torch.log,
+    np.cos: torch.cos,
+    np.sin: torch.sin,
+    np.arctan2: torch.atan2,
+}
+
+FUNCTIONS: dict[Any, Callable[..., Any]] = {
+    np.where: _where,
+    np.einsum: torch.einsum,
+    np.dot: torch.dot,
+    np.count_nonzero: lambda values: int(torch.count_nonzero(values)),
+    np.flatnonzero: _flatnonzero,
+    np.argsort: _argsort,
+    np.argmax: torch.argmax,
+    np.tile: torch.tile,
+    np.zeros_like: torch.zeros_like,
+    np.linalg.norm: _norm,
+}

@@ -1,0 +1,206 @@
+"""Rows become points on the device, where they lie or by way of pinned buffers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from ..algorithm.attempts import CORESET
+from ..algorithm.coreset import Coreset, all_rows
+from ..algorithm.frame import Frame, Moments
+from ..algorithm.frame import moments as moments_by_parts
+from ..algorithm.pipeline import check_distinct, make_coreset, refuse_too_few
+from ..algorithm.random import generator
+from ..algorithm.settings import Settings
+from ..data import Rows, Selection
+from ..parallel import Workers
+from .coreset import lightweight_coreset, moments
+from .hashing import count_distinct
+from .lanes import Lanes, Task
+from .memory import check_memory
+from .passes import DevicePasses
+from .points import STORED, DevicePoints
+from .tensors import TensorRows, blocks_of, rows_on
+
+FLOAT32 = np.dtype(np.float32)
+
+#: Values that are copied to the device at a time.
+COPIED_VALUES = 1 << 21
+
+#: Types of rows on the host that are stored on the device as they are: they are small, and no digit is lost.
+NARROW = {"uint8": torch.uint8, "int8": torch.int8, "float16": torch.float16}
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Rows of a fit, ready for EM.
+
+    Attributes
+    ----------
+    coreset : Coreset
+        Its points on the host, or the tensor that was given.
+    points : DevicePoints
+    moments : Moments
+    """
+
+    coreset: Coreset
+    points: DevicePoints
+    moments: Moments
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How rows become points on the device.
+
+    Attributes
+    ----------
+    settings : Settings
+    device : torch.device
+    precision : str
+        What products are computed in; "bf16" is also what rows from the host are stored in.
+    workers : Workers
+    advance : callable
+        Told how many rows have been read since the last call.
+    """
+
+    settings: Settings
+    device: torch.device
+    precision: str
+    workers: Workers
+    advance: Callable[[int], None]
+
+    def prepare(self, rows: Rows, weights: np.ndarray | None) -> Prepared:
+        """Points of the coreset; those of a tensor on this device are used where they lie."""
+        there = rows_on(self.device, rows)
+        if there is not None:
+            return self.from_device(there, weights)
+        whole = self.settings.coreset_size is None or self.settings.coreset_size >= rows.n_samples
+        kind = NARROW.get(rows.dtype.name, torch.float32 if rows.dtype == FLOAT32 else None)
+        if (
+            whole
+            and rows.at_hand
+            and kind is not None
+            and not (kind is torch.float32 and self.precision == "bf16")
+        ):
+            return self.all_at_once(rows, weights)
+        return self.from_host(rows, weights)
+
+    def all_at_once(self, rows: Rows, weights: np.ndarray | None) -> Prepared:
+        """Copy all rows to the device as they are, and take their moments there."""
+        coreset = all_rows(rows, weights)
+        kind = NARROW.get(rows.dtype.name, torch.float32)
+        self._check_memory(len(coreset), rows.n_features, kind.itemsize)
+        raw = self._copy(coreset.source, kind, None)
+        there, given = TensorRows(raw, rows.name), torch.from_numpy(coreset.weights).to(self.device)
+        facts = moments(there, given, self.advance)
+        self._check_distinct(raw, rows.n_samples)
+        frame = facts.frame(FLOAT32)
+        if kind is not torch.float32:
+            return Prepared(coreset, self._as_they_are(raw, coreset.weights, frame), facts)
+        for part in blocks_of(*raw.shape):
+            raw[part] = _entered(raw[part], frame).float()
+        return Prepared(coreset, self._points(raw, 1.0, coreset.weights, frame), facts)
+
+    def from_host(self, rows: Rows, weights: np.ndarray | None) -> Prepared:
+        """Draw the coreset with passes over the rows that the device computes, and copy it there."""
+        passes = DevicePasses(Lanes(self.device, self.workers))
+        facts = moments_by_parts(rows, weights, self.workers, self.advance, passes.moments)
+        coreset = make_coreset(rows, weights, facts, self.settings, self.workers, self.advance, passes.deviations)
+        check_distinct(coreset, "n_components", self.settings.n_components, rows.n_samples)
+        return Prepared(coreset, self.points_of(coreset, rows.dtype, facts.frame(FLOAT32)), facts)
+
+    def points_of(self, coreset: Coreset, dtype: np.dtype[Any], frame: Frame) -> DevicePoints:
+        """A coreset on the host, of rows of a type, as points on the device."""
+        kind = NARROW.get(dtype.name)
+        n_features = len(frame.origin)
+        if kind is not None:
+            self._check_memory(len(coreset), n_features, kind.itemsize)
+            return self._as_they_are(self._copy(coreset.source, kind, None), coreset.weights, frame)
+        kind = self._kind(frame)
+        self._check_memory(len(coreset), n_features, kind.itemsize)
+        return self._points(self._copy(coreset.source, kind, frame), 1.0, coreset.weights, frame)
+
+    def from_device(self, rows: TensorRows, weights: np.ndarray | None) -> Prepared:
+        """Draw the coreset on the device, or take all rows where they lie."""
+        size, n_clusters = self.settings.coreset_size, self.settings.n_components
+        given = None if weights is None else torch.from_numpy(weights).to(self.device)
+        facts = moments(rows, given, self.advance)
+        points = None
+        whole = size is None or size >= facts.n_usable
+        if whole and facts.n_usable == rows.n_samples:
+            indices, masses = np.arange(rows.n_samples), np.ones(rows.n_samples) if weights is None else weights
+            points = tensor = rows.chosen(None)
+        else:
+            if size is None or whole:
+                chosen = torch.nonzero(given).view(-1)
+                drawn = chosen.new_ones(len(chosen), dtype=torch.float64) if given is None else given[chosen]
+            else:
+                rng = generator(self.settings.seed, CORESET)
+                chosen, drawn = lightweight_coreset(rows, facts, given, size, rng, n_clusters, self.advance)
+            tensor = rows.chosen(chosen)
+            indices, masses = chosen.cpu().numpy(), drawn.cpu().numpy()
+        self._check_distinct(tensor, rows.n_samples)
+        frame = facts.frame(FLOAT32)
+        in_place = tensor.dtype in STORED
+        kind = self._kind(frame)
+        self._check_memory(len(tensor), rows.n_features, 0 if in_place else kind.itemsize)
+        kept: Any = TensorRows(tensor).all() if points is None else points
+        coreset = Coreset(indices, kept, masses)
+        if in_place:
+            return Prepared(coreset, self._as_they_are(tensor, masses, frame), facts)
+        stored = torch.empty(tensor.shape, dtype=kind, device=self.device)
+        for part in blocks_of(*tensor.shape):
+            stored[part] = _entered(tensor[part], frame).to(kind)
+        return Prepared(coreset, self._points(stored, 1.0, masses, frame), facts)
+
+    def _copy(self, source: np.ndarray | Selection, kind: torch.dtype, frame: Frame | None) -> torch.Tensor:
+        """Rows of the host, entered into a frame or as they are, on the device."""
+        array = source if isinstance(source, np.ndarray) else source.array
+        stored = torch.empty((len(source), array.shape[1]), dtype=kind, device=self.device)
+        step = max(1, COPIED_VALUES // array.shape[1])
+
+        def tasks() -> Iterator[Task[slice]]:
+            for first in range(0, len(source), step):
+                place = slice(first, min(first + step, len(source)))
+                yield place, lambda place=place: source[place]  # type: ignore[misc]
+
+        lanes = Lanes(self.device, self.workers)
+        with closing(lanes.blocks(tasks())) as blocks:
+            for place, block in blocks:
+                with lanes.beside:
+                    stored[place] = block if frame is None else _entered(block, frame).to(kind)
+        lanes.finish()
+        return stored
+
+    def _kind(self, frame: Frame) -> torch.dtype:
+        """What local coordinates are stored in; rows without an origin had lain there, and lose no digit."""
+        return torch.bfloat16 if self.precision == "bf16" and frame.origin.any() else torch.float32
+
+    def _as_they_are(self, stored: torch.Tensor, weights: np.ndarray, frame: Frame) -> DevicePoints:
+        """Rows as they are stored: no origin but 0, and a power of two away from local coordinates."""
+        frame = Frame(np.zeros(stored.shape[1]), frame.scale, FLOAT32)
+        return self._points(stored, frame.scale, weights, frame)
+
+    def _points(self, stored: torch.Tensor, scale: float, weights: np.ndarray, frame: Frame) -> DevicePoints:
+        on_device = torch.from_numpy(np.ascontiguousarray(weights, dtype=np.float32)).to(self.device)
+        return DevicePoints(stored, scale, on_device, frame, self.precision)
+
+    def _check_distinct(self, tensor: torch.Tensor, n_samples: int) -> None:
+        n_clusters = self.settings.n_components
+        n_distinct = count_distinct(tensor, n_clusters) if 1 < n_clusters <= len(tensor) else len(tensor)
+        refuse_too_few(n_distinct, "n_components", n_clusters, n_samples)
+
+    def _check_memory(self, n_points: int, n_features: int, itemsize: int) -> None:
+        settings = self.settings
+        shape = (settings.n_components, settings.truncation, settings.n_candidates + settings.n_explore)
+        check_memory(self.device, n_points, n_features, itemsize, shape)
+
+
+def _entered(block: torch.Tensor, frame: Frame) -> torch.Tensor:
+    """Rows in local coordinates, float64."""
+    return (block.double() - torch.from_numpy(frame.origin).to(block.device)) * frame.scale

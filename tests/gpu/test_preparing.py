@@ -1,0 +1,130 @@
+"""How rows of the host become points on the device."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="tests of the GPU need torch")
+pytest.importorskip("triton", reason="tests of the GPU need Triton")
+
+from vcgmm import VCGMM  # noqa: E402
+from vcgmm import open as open_source  # noqa: E402
+from vcgmm.algorithm.coreset import lightweight_coreset  # noqa: E402
+from vcgmm.algorithm.frame import moments  # noqa: E402
+from vcgmm.data import ArrayRows, UnitRows  # noqa: E402
+from vcgmm.gpu.lanes import Lanes  # noqa: E402
+from vcgmm.gpu.passes import DevicePasses  # noqa: E402
+from vcgmm.gpu.preparing import Plan  # noqa: E402
+from vcgmm.parallel import Workers  # noqa: E402
+from vcgmm.parameters import settings_of  # noqa: E402
+
+
+def rows(n: int = 400) -> np.ndarray:
+    return (np.random.default_rng(0).normal(size=(n, 3)) * [1.0, 5.0, 0.1] + 100).astype(np.float32)
+
+
+def plan(device: Any, X: Any, precision: str = "tf32", **changes: Any) -> tuple[Plan, Any]:
+    given = ArrayRows(X)
+    settings = settings_of(VCGMM(**{"n_components": 5, "random_state": 0, "coreset_size": None, **changes}), given)
+    return Plan(settings, device, precision, Workers(1), lambda _: None), given
+
+
+@pytest.mark.parametrize("weighted", [True, False])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "uint8", ">f4", "int64", "uint16"])
+def test_passes_on_the_device_find_what_those_of_the_cpu_do(device: Any, dtype: str, weighted: bool) -> None:
+    X = rows().astype(dtype)
+    weights = np.random.default_rng(1).uniform(0.0, 2.0, len(X)) if weighted else None
+    if weights is not None:
+        weights[::7] = 0.0
+    given, inline = ArrayRows(X), Workers(1)
+    passes = DevicePasses(Lanes(device, inline))
+    expected = moments(given, weights, inline, lambda _: None)
+    found = moments(given, weights, inline, lambda _: None, passes.moments)
+    assert found.n_usable == expected.n_usable
+    assert found.total_weight == pytest.approx(expected.total_weight)
+    np.testing.assert_allclose(found.mean, expected.mean, rtol=1e-12)
+    assert found.total_variance == pytest.approx(expected.total_variance, rel=1e-12)
+    one, other = (
+        lightweight_coreset(
+            given, expected, weights, 60, np.random.default_rng(2), 5, inline, lambda _: None, *deviations_of
+        )
+        for deviations_of in ((), (passes.deviations,))
+    )
+    assert other.indices.tolist() == one.indices.tolist()
+    np.testing.assert_allclose(other.weights, one.weights, rtol=1e-9)
+
+
+def test_rows_that_are_not_finite_are_named(device: Any) -> None:
+    X = rows()
+    X[17, 2] = np.nan
+    with pytest.raises(ValueError, match="row 17, feature 2"):
+        moments(ArrayRows(X), None, Workers(1), lambda _: None, DevicePasses(Lanes(device, Workers(1))).moments)
+
+
+@pytest.mark.parametrize("size", [None, 90])
+@pytest.mark.parametrize(
+    ("dtype", "precision", "kind"),
+    [
+        ("float32", "tf32", torch.float32),
+        ("float32", "bf16", torch.bfloat16),
+        ("float64", "tf32", torch.float32),
+        ("uint8", "bf16", torch.uint8),
+        ("int8", "tf32", torch.int8),
+        ("float16", "tf32", torch.float16),
+    ],
+)
+def test_points_are_stored_as_narrow_as_they_can_be(
+    device: Any, dtype: str, precision: str, kind: Any, size: int | None
+) -> None:
+    X = rows().astype(dtype)
+    made, given = plan(device, X, precision, coreset_size=size)
+    prepared = made.prepare(given, None)
+    points, frame = prepared.points, prepared.points.frame
+    assert points.stored.dtype == kind
+    assert len(points) == len(prepared.coreset) <= (size or len(X))
+    local = points.at(slice(None)).double().cpu().numpy()
+    digits = 1e-2 if kind is torch.bfloat16 else 1e-6
+    expected = X.astype(np.float64)[prepared.coreset.indices]
+    np.testing.assert_allclose(frame.leave(local), expected, rtol=0, atol=digits * np.abs(expected).max())
+    np.testing.assert_allclose(prepared.moments.mean, X.astype(np.float64).mean(0), rtol=1e-9)
+
+
+def test_a_weight_of_zero_leaves_a_row_out(device: Any) -> None:
+    X, weights = rows(), np.ones(400)
+    weights[100:] = 0.0
+    made, given = plan(device, X)
+    prepared = made.prepare(given, weights)
+    assert prepared.coreset.indices.tolist() == list(range(100))
+    np.testing.assert_allclose(prepared.moments.mean, X[:100].astype(np.float64).mean(0), rtol=1e-6)
+
+
+def test_too_few_different_rows_are_refused(device: Any) -> None:
+    made, given = plan(device, np.repeat(rows(4), 3, axis=0))
+    with pytest.raises(ValueError, match="4 distinct point"):
+        made.prepare(given, None)
+
+
+def test_scaled_rows_of_the_host_come_scaled(device: Any) -> None:
+    made, given = plan(device, rows())
+    points = made.prepare(UnitRows(given), None).points
+    back = points.frame.leave(points.at(slice(None)).double().cpu().numpy())
+    np.testing.assert_allclose(np.linalg.norm(back, axis=1), 1.0, rtol=1e-5)
+
+
+def test_a_source_is_fitted_and_predicted_in_parts(gpu: Any, tmp_path: Any) -> None:
+    X = rows(300)
+    np.save(tmp_path / "rows.npy", X)
+    source = open_source(tmp_path / "rows.npy")
+    options = {"n_components": 5, "init": X[:5], "coreset_size": 120, "random_state": 0, "max_iter": 2}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        here, there = (VCGMM(device=d, precision="fp32", **options).fit(source) for d in ("cpu", "cuda"))
+    assert there.coreset_.indices.tolist() == here.coreset_.indices.tolist()
+    np.testing.assert_allclose(there.means_, here.means_, rtol=1e-5)
+    assert there.predict(source).tolist() == here.predict(X).tolist()
+    assert there.quantization_error(source) == pytest.approx(here.quantization_error(X), rel=1e-4)
+    np.testing.assert_allclose(there.score_samples(source), here.score_samples(X), rtol=1e-4)
