@@ -20,7 +20,6 @@ from vcgmm.kernels.blocked import (
 )
 from vcgmm.kernels.panels import panel_shape
 from vcgmm.kernels.selection import FEW, key_indices, key_type
-from vcgmm.kernels.winners import cost_from, truncated_posterior
 from vcgmm.parallel import Workers
 
 pytestmark = pytest.mark.interpreted
@@ -274,12 +273,6 @@ def test_what_fills_up_a_block_changes_no_point(D: int, truncation: int) -> None
         np.testing.assert_allclose(apart.facts, together.facts, rtol=1e-12)
 
 
-def test_rounding_makes_no_distance_negative() -> None:
-    products = np.array([[2.0, 1.0]], np.float32)
-    assert cost_from(0, 0, products, np.array([2.0], np.float32), np.ones(2, np.float32)) == 0.0
-    assert cost_from(0, 1, products, np.array([2.0], np.float32), np.ones(2, np.float32)) == 1.0
-
-
 # ---------------------------------------------------------------------------------------------------------- blocks
 
 
@@ -310,14 +303,3 @@ def test_sums_are_exact_multiples_of_a_quantum(n_candidates: int) -> None:
     for sums, magic in ((found.shifts, rounding.shifts[rounding.rows]), (found.masses, rounding.masses)):
         quantum = magic / (1.5 * 2.0**52)
         assert (sums / quantum % 1 == 0).all()
-
-
-def test_shares_are_relative_to_the_nearest() -> None:
-    near = np.array([[0.5, 2.0], [1.5, 2.0]])
-    shares, totals = np.empty((2, 2)), np.empty(2)
-    truncated_posterior(2, near, 0.7, shares, totals)
-    np.testing.assert_allclose(shares, [[1.0, 1.0], [np.exp(-0.7), 1.0]])
-    np.testing.assert_allclose(totals, shares.sum(axis=0))
-    truncated_posterior(2, near, -1.0, shares, totals)
-    assert shares.tolist() == [[1.0, 1.0], [0.0, 0.0]]
-    assert totals.tolist() == [1.0, 1.0]

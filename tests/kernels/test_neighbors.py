@@ -9,7 +9,6 @@ from vcgmm.algorithm import reference
 from vcgmm.algorithm.natural import Natural
 from vcgmm.kernels.links import fill_pool, link_groups
 from vcgmm.kernels.neighbors import join_neighbourhoods, turn_round
-from vcgmm.kernels.shortlist import CLASSES, sort_roughly, threshold_of
 
 pytestmark = pytest.mark.interpreted
 
@@ -53,19 +52,6 @@ def assert_lists(lists: np.ndarray) -> None:
     """Itself first, nobody twice."""
     np.testing.assert_array_equal(lists[:, 0], np.arange(len(lists)))
     assert all(len(set(row)) == len(row) for row in lists.tolist())
-
-
-# ------------------------------------------------------------------------------------------------------- threshold
-
-
-@given(st.lists(st.sampled_from([0.0, 1e-40, 0.5, 1.0, 1.5, 3e38]), min_size=1, max_size=20), st.data())
-def test_the_threshold_parts_the_smallest_from_the_rest(values: list[float], data: st.DataObject) -> None:
-    count = data.draw(st.integers(1, len(values)))
-    bits = np.array([*values, 0.25], np.float32).view(np.int32)  # the last one is beyond `size`
-    threshold = threshold_of(bits, len(values), count)
-    below = np.count_nonzero(bits[:-1] < threshold)
-    up_to = np.count_nonzero(bits[:-1] <= threshold)
-    assert below < count <= up_to or below == count
 
 
 # ------------------------------------------------------------------------------------------------------------ pool
@@ -146,20 +132,6 @@ def test_what_was_known_gives_way_only_to_something_nearer() -> None:
     for c, row in enumerate(before):
         new, old = np.sort(all_distances[c, nearest[c]]), np.sort(all_distances[c, row])
         assert (new[: len(old)] <= old * (1 + 1e-4) + 1e-6).all()
-
-
-@given(st.integers(0, 3), st.lists(st.floats(0, 2.0**127, width=32), min_size=1, max_size=40))
-def test_a_rough_order_is_one_up_to_ties_in_a_class(first: int, values: list[float]) -> None:
-    bits = np.array(values, np.float32).view(np.int32)
-    taken = np.random.default_rng(0).permutation(len(values))
-    before = taken.copy()
-    sort_roughly(first, taken, bits, np.empty(CLASSES + 1, np.int64), np.empty(len(values), np.int64))
-    np.testing.assert_array_equal(taken[:first], before[:first])
-    np.testing.assert_array_equal(np.sort(taken), np.arange(len(values)))
-    rest = bits[taken[first:]].astype(np.int64)
-    if len(rest):
-        shift = max(0, int(rest.max() - rest.min()).bit_length() - int(CLASSES - 1).bit_length())
-        assert (np.diff((rest - rest.min()) >> shift) >= 0).all()
 
 
 def test_lists_are_roughly_in_order() -> None:
