@@ -20,10 +20,12 @@ from vcgmm.algorithm.models.mixture import Mixture  # noqa: E402
 from vcgmm.algorithm.models.mstep import JointStatistics, joint_m_step  # noqa: E402
 from vcgmm.gpu.arrays import DeviceArray, on_host  # noqa: E402
 from vcgmm.gpu.costs import Costs  # noqa: E402
+from vcgmm.gpu.joint_evaluation import DeviceJointEvaluator  # noqa: E402
 from vcgmm.gpu.joint_search import DeviceJointSearch  # noqa: E402
 from vcgmm.gpu.nearest import distances_of, nearest_of_all  # noqa: E402
 from vcgmm.gpu.neighbourhoods import DeviceNeighbourhoods  # noqa: E402
 from vcgmm.gpu.points import DevicePoints  # noqa: E402
+from vcgmm.parallel import Workers  # noqa: E402
 
 KINDS = ("isotropic", "spherical", "diag", "tied_diag")
 FLOAT32 = np.dtype(np.float32)
@@ -171,12 +173,21 @@ def test_an_m_step_and_its_drops_on_the_device_are_those_on_the_host(
         new = joint_m_step(stats, before, family, learned, floor, 1.4)
         left = drop_collapsed(new, stats.masses, family, learned, floor, 1.0)
         places = np.flatnonzero(~left.active)
-        sown = sow_again(left, stats, places, 1.0, np.random.default_rng(1))
+        sown, given = sow_again(left, stats, places, True, 1.0, np.random.default_rng(1))
+        equal, _ = sow_again(left, stats, places, False, 1.0, np.random.default_rng(1))
         natural = left.natural(FLOAT32)
         results.append(
             [
                 *(new.means, new.variances, new.weights, left.weights, sown.means, sown.variances, sown.weights),
-                *(natural.means, natural.precisions, natural.offsets, natural.constant, places),
+                *(
+                    natural.means,
+                    natural.precisions,
+                    natural.offsets,
+                    natural.constant,
+                    equal.weights,
+                    given,
+                    places,
+                ),
             ]
         )
     assert len(results[0][-1])
@@ -261,3 +272,16 @@ def test_labels_of_a_fit_are_its_predictions(gpu: Any, kind: str) -> None:
     one = fitted(kind, X, compute_labels=True, n_shared=0, max_iter=2)
     assert one.labels_.tolist() == one.predict(X).tolist()
     assert one.inertia_ == pytest.approx(one.quantization_error(X))
+
+
+@pytest.mark.parametrize("kind", ["spherical", "diag"])
+def test_narrow_clusters_far_from_the_origin_keep_their_digits(device: Any, kind: str, workers: Workers) -> None:
+    rng = np.random.default_rng(0)
+    means = rng.uniform(5, 10, size=(3, 4)).astype(np.float32).astype(np.float64)
+    Y = np.repeat(means, 10, axis=0).astype(np.float32)
+    Y += (rng.integers(-2, 3, size=Y.shape) * 2.0**-20).astype(np.float32)
+    mixture = Mixture(means, np.full((3, 4 if kind == "diag" else 1), 1e-12), np.full(3, 1 / 3))
+    frame = Frame(np.zeros(4), 1.0, FLOAT32)
+    evaluator = DeviceJointEvaluator(mixture, FAMILIES[kind], frame, device, workers, lambda _: None)
+    found = evaluator._log_density(points_of(device, Y, np.ones(30, np.float32)), 1.0)
+    np.testing.assert_allclose(found, np.logaddexp.reduce(joints_of(Y, mixture), axis=1), atol=1e-6)

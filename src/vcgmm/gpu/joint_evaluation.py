@@ -11,6 +11,7 @@ from ..algorithm.frame import Frame
 from ..algorithm.models.families import Family
 from ..algorithm.models.mixture import Mixture
 from ..data import Rows
+from ..kernels.costs import farthest_square
 from ..parallel import Workers
 from .costs import Costs
 from .evaluation import PRODUCT_VALUES, DeviceEvaluator
@@ -56,8 +57,12 @@ class DeviceJointEvaluator(DeviceEvaluator):
         self._coefficients = torch.cat([2 * rates * means, -rates], dim=1).T
         offsets, constant = self.local.offsets()
         constants = torch.from_numpy(offsets[active] + constant).to(device)
-        self._constants = -(rates * means**2).sum(1) - constants
+        squares = (rates * means**2).sum(1)
+        self._constants = -squares - constants
         self._by_feature = rates.shape[1] == means.shape[1]
+        # A cluster that is narrow beside its distance from the origin would lose its digits in a product.
+        far = torch.nonzero(squares > farthest_square(np.dtype(np.float64))).view(-1).tolist()
+        self._directly = [(c, means[c], rates[c], constants[c]) for c in far]
 
     def _joints(self, points: DevicePoints) -> Iterator[tuple[slice, torch.Tensor]]:
         """Log joints with all clusters that are left: a range of points and (n, k) float64."""
@@ -65,8 +70,10 @@ class DeviceJointEvaluator(DeviceEvaluator):
         for first in range(0, len(points), step):
             rows = points.at(slice(first, first + step)).double()
             squares = rows**2 if self._by_feature else (rows**2).sum(1, keepdim=True)
-            joints = torch.cat([rows, squares], dim=1) @ self._coefficients
-            yield slice(first, first + len(rows)), joints.add_(self._constants)
+            joints = (torch.cat([rows, squares], dim=1) @ self._coefficients).add_(self._constants)
+            for c, mean, rate, constant in self._directly:
+                joints[:, c] = -((rows - mean) ** 2 * rate).sum(1) - constant
+            yield slice(first, first + len(rows)), joints
 
     def _labels(self, points: DevicePoints) -> np.ndarray:
         out = torch.empty(len(points), dtype=torch.int32, device=self.device)
