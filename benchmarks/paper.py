@@ -85,7 +85,9 @@ def main() -> None:
     parser.add_argument(
         "--scratch", type=Path, default=Path("benchmarks/results"), help="partitions, a large file"
     )
-    parser.add_argument("--rows", type=int, default=1_000_000, help="of Table 2 in small, 3 kB each on disk")
+    parser.add_argument(
+        "--rows", type=int, help="of Table 2 in small, 3 kB each on disk; as many as half of the free disk holds"
+    )
     parser.add_argument("--coreset", type=int, default=110_000, help="of Table 2 in small")
     parser.add_argument("--report", action="store_true", help="measure nothing")
     arguments = parser.parse_args()

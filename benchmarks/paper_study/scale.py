@@ -23,6 +23,9 @@ from .tables import markdown
 
 N_FEATURES = 3072
 
+#: Rows of the paper's set.
+N_IMAGES = 78_000_000
+
 #: Clusters that the rows are drawn from: more than are looked for, as in images.
 N_TRUE = 20_000
 
@@ -50,16 +53,17 @@ FORMS = {"vc-GMM": PAPER, "ours": {}}
 
 @dataclass(frozen=True)
 class Scale:
-    """How large the set is: rows, and draws of the coreset."""
+    """How large the set is: rows (None: as many as the disk allows), and draws of the coreset."""
 
-    n_rows: int
+    n_rows: int | None
     size: int
 
 
-def fits_on(folder: Path, wanted: int) -> int:
-    """As many rows as are wanted, or as half of the free disk holds."""
+def fits_on(folder: Path, wanted: int | None) -> int:
+    """As many rows as are wanted, or as half of the free disk holds; never more than the paper has."""
     folder.mkdir(parents=True, exist_ok=True)
-    return min(wanted, shutil.disk_usage(folder).free // 2 // N_FEATURES)
+    room = shutil.disk_usage(folder).free // 2 // N_FEATURES
+    return min(N_IMAGES if wanted is None else wanted, room)
 
 
 def images(n_rows: int) -> MixtureSource:
