@@ -383,8 +383,8 @@ def _roofline(X: torch.Tensor, n_clusters: int, mode: str, bandwidth: float, rat
             tb_s=n_bytes / took / 1e9, of_bandwidth=n_bytes / took / 1e9 / bandwidth,
             tflop_s=n_operations / took / 1e9, of_rate=n_operations / took / 1e9 / rate,
         )  # fmt: skip
-    linking = milliseconds(lambda: search.neighbourhoods._link(used, torch.Generator(DEVICE)), 3)
-    joining = milliseconds(lambda: search.neighbourhoods._join(torch.Generator(DEVICE)), 3)
+    linking = milliseconds(lambda: search.neighbourhoods._link(used), 3)
+    joining = milliseconds(search.neighbourhoods._join, 3)
     shape = [n, n_features, n_clusters]
     report("roofline", shape=shape, kernel="linking, every fourth iteration", ms=linking + joining)
 

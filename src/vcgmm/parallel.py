@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Generator
@@ -25,6 +26,16 @@ IN_HAND = 2
 _blas_lock = threading.Lock()
 _blas_users = 0
 _blas_limit: object = None
+_blas_known: tuple[int, ThreadpoolController] | None = None
+
+
+def _blas_libraries() -> ThreadpoolController:
+    """The BLAS libraries of this process; to look for them takes milliseconds, so only after further imports."""
+    global _blas_known
+    if _blas_known is None or _blas_known[0] != len(sys.modules):
+        libraries = ThreadpoolController()
+        _blas_known = len(sys.modules), libraries
+    return _blas_known[1]
 
 
 def _hold_blas() -> None:
@@ -32,7 +43,7 @@ def _hold_blas() -> None:
     global _blas_users, _blas_limit
     with _blas_lock:
         if _blas_users == 0:
-            _blas_limit = ThreadpoolController().limit(limits=1, user_api="blas")
+            _blas_limit = _blas_libraries().limit(limits=1, user_api="blas")
         _blas_users += 1
 
 

@@ -114,11 +114,16 @@ def test_the_smallest_come_first_and_ties_by_place(device: Any, monkeypatch: pyt
 
 
 @pytest.mark.parametrize("largest", [20, 1 << 30])
-def test_different_ids_in_the_order_in_which_they_come(device: Any, largest: int) -> None:
-    ids = torch.randint(-1, 20, (40, 30), generator=torch.Generator().manual_seed(0))
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int64])
+@pytest.mark.parametrize("compared", [512, 1])  # each with all before it, or sorted
+def test_different_ids_in_the_order_in_which_they_come(
+    device: Any, largest: int, dtype: Any, compared: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("vcgmm.gpu.ranking.COMPARED", compared)
+    ids = torch.randint(-1, 20, (40, 37), generator=torch.Generator().manual_seed(0), dtype=dtype)
     ids[0, 0] = largest
     for count in (7, 40):
-        found = distinct_in_order(ids.to(device), count).tolist()
+        found = distinct_in_order(ids.to(device), count, largest + 1).tolist()
         for row, answer in zip(ids.tolist(), found, strict=True):
             expected = list(dict.fromkeys(i for i in row if i >= 0))
             assert answer == (expected + [-1] * count)[:count]

@@ -14,6 +14,7 @@ from vcgmm.algorithm.frame import Frame  # noqa: E402
 from vcgmm.gpu import nearest  # noqa: E402
 from vcgmm.gpu.cells import cut, sort_by_group  # noqa: E402
 from vcgmm.gpu.nearest import (  # noqa: E402
+    Posterior,
     distances_of,
     launch_search,
     lists_between,
@@ -90,27 +91,34 @@ def test_local_coordinates_rank_near_ties_far_from_the_origin(device: Any, mode:
 
 def test_a_point_is_compared_with_the_list_of_its_group_only(device: Any) -> None:
     X, centres = normal(device, 60, 3), normal(device, 12, 3, seed=1)
-    start = torch.tensor([0, 5, 5, 12], device=device)  # the second group has neither list nor members
+    start = np.array([0, 5, 5, 12])  # the second group has neither list nor members
     labels = (torch.arange(60, device=device) % 2 * 2).to(torch.int32)
     groups = sort_by_group(labels, 3)
     origins = normal(device, 3, 3, seed=2)
-    ids, _ = nearest_listed(make_points(X), groups, origins, lists_between(start), centres)
+    ids, near = nearest_listed(make_points(X), groups, origins, lists_between(start, device), centres)
     exact = squares(X, centres)
     expected = torch.where(labels == 0, exact[:, :5].argmin(1), 5 + exact[:, 5:].argmin(1))
     assert ids[:, 0].tolist() == expected.tolist()
+    placed, near_placed = nearest_listed(
+        make_points(X), groups, origins, lists_between(start, device), centres, by_place=True
+    )
+    assert (placed == ids[groups.order]).all()
+    assert (near_placed == near[groups.order]).all()
 
 
 def test_points_of_no_group_are_left_alone(device: Any) -> None:
     X, centres = normal(device, 10, 2), normal(device, 3, 2, seed=1)
     groups = sort_by_group(torch.zeros(4, dtype=torch.int32, device=device), 1)  # the first four
-    ids, _ = nearest_listed(
-        make_points(X),
-        groups,
-        centres[:1],
-        lists_of(torch.tensor([[0, 1, 2]], dtype=torch.int32, device=device)),
-        centres,
+    lists = lists_of(torch.tensor([[0, 1, 2]], dtype=torch.int32, device=device))
+    ids = torch.full((10, 1), -1, dtype=torch.int32, device=device)
+    near = torch.full((10, 1), -1.0, device=device)
+    pieces = cut(groups.start, 16, 4)
+    tiles = Tiling(16, 16, 16, 4, 1)
+    launch_search(
+        make_points(X), groups.order, pieces, centres[:1], lists, centres, tiles, "fp32", ids, near=near
     )
     assert (ids[4:] == -1).all()
+    assert (near[4:] == -1.0).all()
     assert (ids[:4] >= 0).all()
 
 
@@ -126,23 +134,25 @@ def test_an_e_step_is_that_of_the_formulas(device: Any, mode: str) -> None:
     tiles = Tiling(16, 16, 16, 4, 1)
     pieces = cut(groups.start, tiles.points, n)
     winners = torch.empty((n, n_best), dtype=torch.int32, device=device)
-    shares = torch.empty((n, n_best), device=device)
-    facts = torch.zeros((len(pieces), 3), dtype=torch.float64, device=device)
+    posterior = Posterior.empty((n, n_best), n_clusters, device).with_facts(len(pieces))
     launch_search(
         points, groups.order, pieces, means, lists, means, tiles, mode, winners, precision=precision,
-        shares=shares, facts=facts,
+        posterior=posterior,
     )  # fmt: skip
     exact = squares(X, means)
     near = exact.gather(1, winners.long())
     torch.testing.assert_close(near, exact.sort(1).values[:, :n_best], atol=TOLERANCE[mode], rtol=0)
     logs = -near * precision
-    posterior = torch.softmax(logs, 1) * weights.double()[:, None]
+    exact_shares = torch.softmax(logs, 1) * weights.double()[:, None]
     tolerance = TOLERANCE[mode]
-    torch.testing.assert_close(shares.double(), posterior, atol=tolerance, rtol=0)
-    bound, scatter, error = facts.sum(0).tolist()
+    torch.testing.assert_close(posterior.shares.double(), exact_shares, atol=tolerance, rtol=0)
+    bound, scatter, error, n_unlisted = posterior.facts.sum(0).tolist()
     assert bound == pytest.approx(float((weights * torch.logsumexp(logs, 1)).sum()), rel=tolerance)
-    assert scatter == pytest.approx(float((posterior * near).sum()), rel=tolerance)
+    assert scatter == pytest.approx(float((exact_shares * near).sum()), rel=tolerance)
     assert error == pytest.approx(float((weights * near[:, 0]).sum()), rel=tolerance)
+    assert n_unlisted == 0  # there were none before
+    assert (posterior.keys == torch.where(posterior.shares > 0, winners, n_clusters)).all()
+    assert (posterior.labels == winners[:, 0]).all()
 
 
 def test_without_a_precision_the_nearest_takes_all(device: Any) -> None:
@@ -151,8 +161,7 @@ def test_without_a_precision_the_nearest_takes_all(device: Any) -> None:
     tiles = Tiling(16, 16, 16, 4, 1)
     pieces = cut(groups.start, 16, 20)
     winners = torch.empty((20, 3), dtype=torch.int32, device=device)
-    shares = torch.empty((20, 3), device=device)
-    facts = torch.zeros((len(pieces), 3), dtype=torch.float64, device=device)
+    posterior = Posterior.empty((20, 3), 4, device).with_facts(len(pieces))
     lists = lists_of(torch.arange(4, dtype=torch.int32, device=device)[None])
     launch_search(
         make_points(X),
@@ -164,11 +173,11 @@ def test_without_a_precision_the_nearest_takes_all(device: Any) -> None:
         tiles,
         "fp32",
         winners,
-        shares=shares,
-        facts=facts,
+        posterior=posterior,
     )
-    assert shares.tolist() == [[1.0, 0.0, 0.0]] * 20
-    assert facts.sum(0)[2].item() == pytest.approx(squares(X, means).min(1).values.sum().item(), rel=1e-5)
+    assert posterior.shares.tolist() == [[1.0, 0.0, 0.0]] * 20
+    assert (posterior.keys[:, 1:] == 4).all()  # nobody
+    assert posterior.facts.sum(0)[2].item() == pytest.approx(squares(X, means).min(1).values.sum().item(), rel=1e-5)
 
 
 @pytest.mark.parametrize("few", [64, 1])
@@ -180,28 +189,29 @@ def test_winners_of_before_stay_though_they_are_on_no_list(
     exact = squares(X, means)
     old = exact.argsort(1)[:, :2].to(torch.int32).contiguous()  # the best there are
     table = torch.stack([(torch.arange(3, device=device) + c) % 9 for c in range(9)]).to(torch.int32)
-    extra, n_extra = unlisted_distances(make_points(X), table.sort(1).values, means, old)
+    extra = unlisted_distances(make_points(X), table.sort(1).values, means, old)
     listed = (table[old[:, 0].long()][:, :, None] == old[:, None, :]).any(1)
-    assert int(n_extra.sum()) == int((~listed).sum()) > 0
+    assert not listed.all()
     assert torch.isinf(extra[listed]).all()
     torch.testing.assert_close(extra[~listed].double(), exact.gather(1, old.long())[~listed], atol=1e-5, rtol=1e-5)
 
     groups = sort_by_group(old[:, 0].contiguous(), 9)
     tiles = Tiling(16, 16, 16, 4, 1)
     winners = torch.empty_like(old)
-    near = torch.empty(old.shape, device=device)
+    pieces = cut(groups.start, 16, 40)
+    posterior = Posterior.empty((40, 2), 9, device).with_facts(len(pieces))
     launch_search(
-        make_points(X), groups.order, cut(groups.start, 16, 40), means, lists_of(table), means, tiles, "fp32",
-        winners, near=near, old=old, extra=extra,
+        make_points(X), groups.order, pieces, means, lists_of(table), means, tiles, "fp32", winners, old=old,
+        extra=extra, posterior=posterior,
     )  # fmt: skip
     assert winners.tolist() == old.tolist()
+    assert posterior.facts.sum(0)[3].item() == int((~listed).sum())
 
 
 def test_a_point_without_winners_of_before_has_none_unlisted(device: Any) -> None:
     old = torch.tensor([[0, -1], [1, -1]], dtype=torch.int32, device=device)
     table = torch.tensor([[0, 1], [0, 1]], dtype=torch.int32, device=device)
-    extra, n_extra = unlisted_distances(make_points(normal(device, 2, 2)), table, normal(device, 2, 2), old)
-    assert int(n_extra.sum()) == 0
+    extra = unlisted_distances(make_points(normal(device, 2, 2)), table, normal(device, 2, 2), old)
     assert torch.isinf(extra).all()
 
 

@@ -15,9 +15,9 @@ from vcgmm.algorithm.random import generator  # noqa: E402
 from vcgmm.algorithm.subspace import SearchSettings  # noqa: E402
 from vcgmm.algorithm.two_level import two_level as two_level_on_cpu  # noqa: E402
 from vcgmm.gpu.arrays import on_host  # noqa: E402
-from vcgmm.gpu.cells import sort_by_group  # noqa: E402
 from vcgmm.gpu.greedy import seed_cells  # noqa: E402
 from vcgmm.gpu.hashing import count_distinct, row_hashes  # noqa: E402
+from vcgmm.gpu.partition import Partition  # noqa: E402
 from vcgmm.gpu.points import DevicePoints  # noqa: E402
 from vcgmm.gpu.seeding import seeded  # noqa: E402
 from vcgmm.gpu.start import lift, start_in_subspace  # noqa: E402
@@ -143,9 +143,9 @@ def test_greedy_seeds_lower_the_error_as_they_say(device: Any) -> None:
     X, weights = mixture(300, 5, 12)
     points = on(device, X, weights)
     labels = torch.from_numpy((X[:, 0] > 0).astype(np.int32) * 2).to(device)  # nobody is in the second cell
-    groups = sort_by_group(labels, 3)
+    cells = Partition.by(labels, 3, points.weights, torch.zeros(300, device=device))
     wanted = np.array([6, 0, 9])
-    found = seed_cells(points, groups, wanted, 1000, 3, torch.Generator(device).manual_seed(0))
+    found = seed_cells(points, cells, wanted, 1000, 3, torch.Generator(device).manual_seed(0))
     assert found.start.tolist() == [0, 6, 6, 15]
     for cell, (a, b) in enumerate(zip(found.start[:-1], found.start[1:], strict=True)):
         here = np.flatnonzero(labels.cpu().numpy() == cell)
@@ -160,13 +160,41 @@ def test_greedy_seeds_lower_the_error_as_they_say(device: Any) -> None:
 def test_first_seeds_are_drawn_by_weight_and_later_ones_by_distance(device: Any) -> None:
     X = np.array([[0.0], [0.0], [10.0], [11.0]], np.float32)
     points = on(device, X, np.array([1.0, 0.0, 0.0, 3.0]))
-    groups = sort_by_group(torch.zeros(4, dtype=torch.int32, device=device), 1)
     firsts = []
     for seed in range(40):
         draws = torch.Generator(device).manual_seed(seed)
-        found = seed_cells(points, groups, np.array([3]), 4, 3, draws)
+        found = seed_cells(points, Partition.whole(points), np.array([3]), 4, 3, draws)
         firsts.append(int(found.rows[0]))
         assert set(found.rows[:2]) == {0, 3}  # no others have any weight
         assert found.rows[2] == -1
         assert found.potentials[1] == found.potentials[2] == 0.0
     assert 20 <= firsts.count(3) < 40
+
+
+def test_partitions_know_what_is_in_each_group(device: Any) -> None:
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 3, 3000)
+    labels[labels == 1] = 4  # nobody is in the second group
+    weights, distances = (rng.random(3000).astype(np.float32) for _ in range(2))
+    found = Partition.by(*(torch.from_numpy(a).to(device) if isinstance(a, np.ndarray) else a
+                           for a in (labels.astype(np.int32), 5, weights, distances)))  # fmt: skip
+    assert found.sizes.tolist() == np.bincount(labels, minlength=5).tolist()
+    assert len(found) == 5
+    np.testing.assert_allclose(found.masses.cpu().numpy(), np.bincount(labels, weights, 5), rtol=1e-12)
+    wide = weights.astype(np.float64) * distances.astype(np.float64)
+    np.testing.assert_allclose(found.errors, np.bincount(labels, wide, 5), rtol=1e-12)
+
+
+def test_a_sample_is_spread_over_the_members_of_a_group(device: Any) -> None:
+    labels = torch.tensor([0] * 10 + [2] * 900 + [3] * 90, dtype=torch.int32, device=device)
+    zeros = torch.zeros(1000, device=device)
+    cells = Partition.by(labels, 4, zeros, zeros)
+    draws = torch.Generator(device).manual_seed(0)
+    sample = cells.sample(np.array([10, 0, 30, 9]), draws)
+    assert sample.sizes.tolist() == [10, 0, 30, 9]
+    assert sample.groups.start.tolist() == [0, 10, 10, 40, 49]
+    rows = sample.groups.order.tolist()
+    assert rows[:10] == list(range(10))  # all of them, in their order
+    assert [(row - 10) // 30 for row in rows[10:40]] == list(range(30))  # one of each run of thirty
+    assert [(row - 910) // 10 for row in rows[40:]] == list(range(9))
+    assert len(cells.sample(np.zeros(4, np.int64), draws).groups.order) == 0

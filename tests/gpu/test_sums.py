@@ -30,19 +30,28 @@ def test_sums_are_those_of_the_winners(device: Any, n: int, n_features: int, n_c
     winners = torch.from_numpy(rng.integers(0, n_clusters - 1, (n, 2)).astype(np.int32)).to(device)  # one is empty
     parts = torch.from_numpy(rng.random((n, 2)).astype(np.float32)).to(device)
     parts[::3, 1] = 0.0
-    entries = entries_of(winners, parts, n_clusters)
-    sums, masses = weighted_sums(points_of(X), entries, means)
+    keys = torch.where(parts > 0, winners, n_clusters)
+    entries = entries_of(keys, parts, n_clusters)
+    found = weighted_sums(points_of(X), entries, means, squares=True)
     shares = torch.zeros((n, n_clusters), dtype=torch.float64, device=device)
     shares.scatter_add_(1, winners.long(), parts.double())
     expected = shares.T @ X.double() - shares.sum(0)[:, None] * means.double()
-    torch.testing.assert_close(sums, expected, atol=1e-4, rtol=1e-5)
-    torch.testing.assert_close(masses, shares.sum(0), atol=1e-4, rtol=1e-6)
-    assert (sums[-1] == 0).all()
-    assert masses[-1] == 0
+    torch.testing.assert_close(found.shifts, expected, atol=1e-4, rtol=1e-5)
+    torch.testing.assert_close(found.masses, shares.sum(0), atol=1e-4, rtol=1e-6)
+    away = X.double()[:, None] - means.double()[None]
+    torch.testing.assert_close(found.squares, (shares[:, :, None] * away**2).sum(0), atol=1e-3, rtol=1e-5)
+    assert (found.shifts[-1] == 0).all()
+    assert found.masses[-1] == 0
+    moves = found.shifts / torch.where(found.masses > 0, found.masses, 1.0)[:, None]
+    torch.testing.assert_close(found.moves, moves, atol=0, rtol=1e-15)
+    gain = (found.masses * (moves**2).sum(1)).sum()
+    torch.testing.assert_close(found.gains.sum(), gain, atol=0, rtol=1e-12)
     assert int(entries.start[-1]) == int((parts > 0).sum())
-    assert (entries.parts[int(entries.start[-1]) :] == 0).all()
-    again, _ = weighted_sums(points_of(X), entries_of(winners, parts, n_clusters), means)
-    assert (again == sums).all()
+    behind = entries.order[int(entries.start[-1]) :]
+    assert (parts.view(-1)[behind] == 0).all()
+    assert (entries.rows() == entries.order // 2).all()
+    again = weighted_sums(points_of(X), entries_of(keys, parts, n_clusters), means)
+    assert (again.shifts == found.shifts).all()
 
 
 def test_entries_know_their_clusters(device: Any) -> None:
@@ -62,10 +71,21 @@ def test_members_come_in_the_order_in_which_they_were(device: Any) -> None:
 
 def test_pieces_cover_every_group_once(device: Any) -> None:
     pieces = cut(torch.tensor([0, 5, 5, 9, 10], device=device), 4, 10)
-    found = list(zip(pieces.group.tolist(), pieces.first.tolist(), pieces.last.tolist(), strict=True))
+    found = [tuple(piece) for piece in pieces.table.tolist()]
+    assert len(pieces) == len(found) == 10 // 4 + 4  # how many there can be is known, how many there are is not
     assert [piece for piece in found if piece[1] < piece[2]] == [(0, 0, 4), (0, 4, 5), (2, 5, 9), (3, 9, 10)]
-    assert found[4:] == [(0, 0, 0)] * (len(found) - 4)  # how many there can be is known, how many there are is not
-    assert pieces.start.tolist() == [0, 2, 2, 3, 4]
+
+
+@pytest.mark.parametrize("size", [1, 3, 8])
+def test_pieces_of_a_group_follow_one_another_from_where_its_size_says(device: Any, size: int) -> None:
+    sizes = np.random.default_rng(size).integers(0, 9, 300)
+    start = np.concatenate([[0], np.cumsum(sizes)])
+    found = cut(torch.from_numpy(start).to(device), size, int(start[-1])).table.cpu().numpy()
+    for group, (first, last) in enumerate(zip(start[:-1], start[1:], strict=True)):
+        begin = first // size + group
+        for k, piece in enumerate(range(first, last, size)):
+            assert found[begin + k].tolist() == [group, piece, min(piece + size, last)]
+    assert (found[:, 2] - found[:, 1]).clip(0).sum() == start[-1]
 
 
 def test_sums_by_label_do_not_depend_on_the_order(device: Any) -> None:

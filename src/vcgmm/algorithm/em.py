@@ -183,6 +183,7 @@ def variational_em(
         fit.stopped = any(answers)
         if keep is not None:
             keep(fit, now)
+        del statistics, plain, ways  # before the next E-step makes sums of its own
     return fit
 
 

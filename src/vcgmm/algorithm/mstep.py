@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -42,6 +43,17 @@ class Statistics:
     log_sum: float
     total_weight: float
     n_evaluations: int
+
+    @cached_property
+    def moves(self) -> np.ndarray:
+        """The ways to the weighted means, shift / R: (C, D) float64; 0 for a cluster without weight."""
+        moves: np.ndarray = self.shifts / np.where(self.masses > 0, self.masses, 1.0)[:, None]
+        return moves
+
+    @cached_property
+    def gain(self) -> float:
+        """sum_c R_c ||v_c||^2, v being those ways: what scatter the weighted means save."""
+        return float(np.dot(self.masses, np.einsum("cd,cd->c", self.moves, self.moves)))
 
     @classmethod
     def of(
@@ -92,11 +104,9 @@ def m_step(
     means : (C, D) float64
     variance : float
     """
-    masses = statistics.masses
-    moves = statistics.shifts / np.where(masses > 0, masses, 1.0)[:, None]
-    means = statistics.means + relaxation * moves
-    gain = float(np.dot(masses, np.einsum("cd,cd->c", moves, moves)))
-    remaining = statistics.scatter - (2 * relaxation - relaxation**2) * gain
+    moves = statistics.moves
+    means = statistics.means + (moves if relaxation == 1.0 else relaxation * moves)
+    remaining = statistics.scatter - (2 * relaxation - relaxation**2) * statistics.gain
     if remaining < CANCELLED * statistics.scatter:
         remaining = scatter(statistics, means)
     return means, max(remaining / (moves.shape[1] * statistics.total_weight), variance_floor)

@@ -168,7 +168,7 @@ def in_data_coordinates(attempt: Attempt, problem: Problem, costs: Costs) -> Res
         converged=fit.converged,
         stopped=fit.stopped,
         neighbors=attempt.neighbors,
-        coreset=replace(coreset, weights=coreset.weights * unit),
+        coreset=coreset if unit == 1.0 else replace(coreset, weights=coreset.weights * unit),
         frame=frame,
         timings=costs.seconds,
         n_evaluations=costs.n_evaluations,

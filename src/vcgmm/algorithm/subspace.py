@@ -20,6 +20,7 @@ from ..progress import Progress
 from .blocked import BlockedSearch
 from .cells import sort_by_cluster
 from .em import Fit, variational_em
+from .estep import Search
 from .local_points import LocalPoints
 from .models.shared import Shared, SharedModel
 from .seeding import Start
@@ -96,8 +97,29 @@ def start_in_subspace(
         settings.n_candidates, 0, int(rng.integers(1 << 62)), start.error, floor, workers,
     )  # fmt: skip
     del projected  # the search soon has its own order of them
+    n_evaluations = start.n_evaluations + improve(search, start, float(weights.sum()), floor, settings)
+    labels = search.labels()
+    del search
+    return lift(points.array, weights, labels, n_clusters, n_evaluations, workers)
+
+
+def improve(search: Search, start: Start, total_weight: float, floor: float, settings: SearchSettings) -> int:
+    """Some EM iterations in the subspace from a start, wherever it is; returns the number of distances computed.
+
+    What they have found is the search's to tell.
+
+    Parameters
+    ----------
+    search : Search
+        Over the projected points.
+    start : Start
+    total_weight : float
+    floor : float
+        Smallest variance.
+    settings : SearchSettings
+    """
     fit = variational_em(
-        SharedModel(search, float(weights.sum()), floor, settings.relaxation, log_scale=0.0),
+        SharedModel(search, total_weight, floor, settings.relaxation, log_scale=0.0),
         Shared(start.means, math.nan),
         Fit.at(start.means),
         tol=settings.tol,
@@ -107,10 +129,7 @@ def start_in_subspace(
         progress=Progress(),
         begun=0.0,
     )
-    n_evaluations = start.n_evaluations + fit.n_evaluations
-    labels = search.labels()
-    del search
-    return lift(points.array, weights, labels, n_clusters, n_evaluations, workers)
+    return fit.n_evaluations
 
 
 def leading_directions(points: LocalPoints, weights: np.ndarray, rng: np.random.Generator) -> np.ndarray | None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Protocol
 
 import numpy as np
 
@@ -69,10 +70,42 @@ def two_level(
     -------
     Start
     """
+    cells = Cells(points, weights, rng, workers)
+    divide(cells, n_clusters)
+    advance(n_clusters)
+    return Start(cells.centres, cells.labels, float(cells.errors().sum()), cells.n_evaluations)
+
+
+class Divisible(Protocol):
+    """A partition of the points that is split finer and finer, wherever they are."""
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """Points in each cell, (n_cells,) int64."""
+        ...
+
+    def errors(self) -> np.ndarray:
+        """Weighted squared error of every cell, (n_cells,) float64."""
+        ...
+
+    def split(self, children: np.ndarray) -> np.ndarray:
+        """Replace every cell by as many as told, (n_cells,) int64; returns the parent of each new cell."""
+        ...
+
+    def cluster(self, expected: np.ndarray, n_clusters: int) -> None:
+        """Replace the cells by `n_clusters` clusters, about as many from each as expected, (n_cells,) int64."""
+        ...
+
+    def top_up(self, n_clusters: int) -> None:
+        """Where cells ran out of different points, draw the clusters that are missing by D^2 from all points."""
+        ...
+
+
+def divide(cells: Divisible, n_clusters: int) -> None:
+    """Split one cell of all points level by level, into `n_clusters` clusters at last."""
     n_levels = max(1, math.ceil(math.log(n_clusters) / math.log(LARGEST_CELL)))
     if n_clusters > ONE_LEVEL:
         n_levels = max(n_levels, 2)
-    cells = Cells(points, weights, rng, workers)
     expected = np.array([n_clusters])
     for level in range(n_levels, 1, -1):
         parents = cells.split(np.ceil(expected ** (1 / level)).astype(np.int64))
@@ -82,8 +115,6 @@ def two_level(
     else:
         cells.cluster(expected, n_clusters)
     cells.top_up(n_clusters)
-    advance(n_clusters)
-    return Start(cells.centres, cells.labels, float(cells.errors().sum()), cells.n_evaluations)
 
 
 def share_by_error(errors: np.ndarray, sizes: np.ndarray, parents: np.ndarray, expected: np.ndarray) -> np.ndarray:

@@ -8,17 +8,15 @@ import numpy as np
 import torch
 import triton
 
-from .cells import Groups, running_start, spread_out
-from .exact import sums_by_label
 from .kernels.seeding import seed_in_cells
+from .partition import Partition
 from .points import DevicePoints
-from .tiling import ALIGNED
 
-#: Rows and features that a program compares with a candidate at a time.
-ROWS, FEATURES = 512, 32
+#: Rows of a cell, and features of them, that a program compares with a candidate at a time.
+MOST_ROWS, LEAST_ROWS, FEATURES = 2048, 128, 16
 
-#: Warps of a program: rows are few, and there are fewer programs than the device has room for.
-WARPS = 16
+#: Rows of a warp: each of its threads has some rows alone, and adds up their features without the others.
+WARP_ROWS = 128
 
 
 @dataclass(frozen=True)
@@ -40,27 +38,9 @@ class CellSeeds:
     start: np.ndarray
 
 
-def spread_sample(groups: Groups, counts: torch.Tensor, draws: torch.Generator) -> Groups:
-    """Some members of every group, one from each of `counts` (n_groups,) equal runs of them."""
-    start = running_start(counts)
-    group = spread_out(counts)
-    place = torch.arange(len(group), device=group.device) - start[group]
-    jitter = torch.rand(len(group), generator=draws, dtype=torch.float64, device=group.device)
-    sizes = groups.sizes[group]
-    inside = ((place + jitter) * (sizes.double() / counts[group].double())).long()
-    return Groups(groups.order[groups.start[group] + torch.minimum(inside, sizes - 1)], start)
-
-
-def padded(rows: torch.Tensor) -> torch.Tensor:
-    """Rows (n, D) with features of 0 up to a multiple of `ALIGNED`: so they are read several values at a time."""
-    n_features = rows.shape[1]
-    missing = -n_features % ALIGNED if n_features > ALIGNED else 0
-    return torch.nn.functional.pad(rows, (0, missing)) if missing else rows.contiguous()
-
-
 def seed_cells(
     points: DevicePoints,
-    groups: Groups,
+    cells: Partition,
     wanted: np.ndarray,
     sample_per_seed: int,
     n_trials: int,
@@ -71,8 +51,7 @@ def seed_cells(
     Parameters
     ----------
     points : DevicePoints
-    groups : Groups
-        The points of each cell.
+    cells : Partition
     wanted : (n_cells,) int64 array
         At most the cell's size.
     sample_per_seed : int
@@ -81,30 +60,27 @@ def seed_cells(
         Draws of which the best becomes a seed.
     draws : torch.Generator
     """
-    device = points.device
-    n_cells = len(wanted)
-    seed_start = np.concatenate([[0], np.cumsum(wanted)])
-    asked = torch.from_numpy(wanted).to(device)
-    sample = spread_sample(groups, torch.minimum(groups.sizes, sample_per_seed * asked), draws)
-    n_seeds, n_rows = int(seed_start[-1]), len(sample.order)
-    seeds = torch.full((n_seeds,), -1, dtype=torch.int64, device=device)
-    potentials = torch.zeros(n_seeds, dtype=torch.float64, device=device)
+    device, n_cells = points.device, len(wanted)
+    sample = cells.sample(np.minimum(cells.sizes, sample_per_seed * wanted), draws)
+    n_rows, longest = len(sample.groups.order), int(sample.sizes.max())
+    at_once = min(MOST_ROWS, max(LEAST_ROWS, triton.next_power_of_2(longest)))
+    n_blocks = -(-sample.sizes // at_once)
+    bounds = np.zeros((2, n_cells + 1), np.int64)
+    np.cumsum([wanted, n_blocks], axis=1, out=bounds[:, 1:])
+    n_seeds = int(bounds[0, -1])
+    found = torch.empty((2, n_seeds), dtype=torch.float64, device=device)
     if n_rows:
-        masses = points.weights[sample.order]
-        whole = sums_by_label(points.weights[groups.order], spread_out(groups.sizes), n_cells)
-        sampled = sums_by_label(masses, spread_out(sample.sizes), n_cells)
-        factor = whole / sampled.clamp(min=torch.finfo(torch.float64).tiny)
-        blocks = running_start((sample.sizes + (ROWS - 1)) // ROWS)
-        uniforms = torch.rand((n_seeds, n_trials), generator=draws, dtype=torch.float64, device=device)
-        near, tried = torch.empty(n_rows, device=device), torch.empty((n_trials, n_rows), device=device)
-        n_blocks, most_blocks = torch.stack([blocks[-1], blocks.diff().max()]).tolist()
-        totals = torch.empty(n_blocks, dtype=torch.float64, device=device)
-        rows = padded(points.at(sample.order))
+        seed_start, block_start = torch.from_numpy(bounds).to(device)
+        columns = points.at(sample.groups.order).T.contiguous()
         seed_in_cells[(n_cells,)](
-            rows, rows.shape[1], sample.start, torch.from_numpy(seed_start).to(device),
-            blocks, masses, uniforms, factor, near, tried, n_rows, totals, seeds, potentials, N_TRIALS=n_trials,
-            TRIALS=triton.next_power_of_2(n_trials), BLOCKS=triton.next_power_of_2(most_blocks), ROWS=ROWS,
-            FEATURES=min(FEATURES, triton.next_power_of_2(rows.shape[1])), num_warps=WARPS,
+            columns, n_rows, points.n_features, sample.groups.order, sample.groups.start, seed_start, block_start,
+            points.weights[sample.groups.order],
+            torch.rand((n_seeds, n_trials), generator=draws, dtype=torch.float64, device=device),
+            cells.masses, torch.empty(n_rows, device=device), torch.empty((n_trials, n_rows), device=device),
+            torch.empty(int(bounds[1, -1]), dtype=torch.float64, device=device), found[0].view(torch.int64),
+            found[1], N_TRIALS=n_trials, TRIALS=triton.next_power_of_2(n_trials),
+            BLOCKS=triton.next_power_of_2(int(n_blocks.max())), ROWS=at_once,
+            FEATURES=min(FEATURES, triton.next_power_of_2(points.n_features)), num_warps=at_once // WARP_ROWS,
         )  # fmt: skip
-        seeds = torch.where(seeds >= 0, sample.order[seeds.clamp(min=0)], -1)
-    return CellSeeds(seeds.cpu().numpy(), potentials.cpu().numpy(), seed_start)
+    seeds, potentials = found.cpu().numpy()
+    return CellSeeds(seeds.view(np.int64), potentials, bounds[0])

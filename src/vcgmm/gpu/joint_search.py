@@ -17,7 +17,7 @@ from .costs import Costs
 from .neighbourhoods import DeviceNeighbourhoods
 from .points import DevicePoints
 from .search import DeviceSearch
-from .sums import sums_and_squares, sums_of_pieces
+from .sums import sums_of_pieces, weighted_sums
 
 
 class JointNeighbourhoods(DeviceNeighbourhoods):
@@ -82,7 +82,7 @@ def joint_statistics(
     shifts, squares : (C, D) float64 tensor
         sum gamma s (y - mu_c) and sum gamma s (y - mu_c)^2.
     masses : (C,) float64 tensor
-    by_cell : (C, 3) float64 tensor
+    by_cell : (C, 4) float64 tensor
         Facts of `search_tiles` over the points whose first winner was c before.
     log_sum : float
         F.
@@ -139,13 +139,13 @@ class DeviceJointSearch(DeviceSearch):
         means, costs = as_tensor(natural.means, device).contiguous(), Costs.of(natural, self.family, device)
         linked = self.compare_joints().update_to(means, costs)
         found = self._search(means, 1.0, costs)
-        shifts, squares, masses = sums_and_squares(self.points, self._entries(len(means)), means)
-        by_cell = sums_of_pieces(found.facts, found.pieces.start)
-        log_sum, _, _, n_evaluations = found.totals()
-        log_sum -= self.total_weight * natural.constant
-        n_evaluations += linked
+        sums = weighted_sums(self.points, self.entries(), means, squares=True)
+        by_cell = sums_of_pieces(found.facts, found.pieces)
+        totals = found.totals()
+        log_sum = totals.log_sum - self.total_weight * natural.constant
+        n_evaluations = linked + totals.n_evaluations
         return joint_statistics(
-            means, shifts, squares, masses, by_cell, log_sum, natural, self.family, n_evaluations
+            means, sums.shifts, sums.squares, sums.masses, by_cell, log_sum, natural, self.family, n_evaluations
         )
 
     def link_anew(self) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
 import triton
 
-from .cells import Groups, Pieces, cut
+from .cells import Groups, Pieces, cut, label_type
 from .costs import Costs
 from .kernels.search import search_tiles, unlisted_costs
 from .kernels.sums import pair_distances
@@ -23,6 +24,9 @@ LOOKED_UP_AND_COMPARED, LOOKED_UP_FEATURES = 32, 32
 #: … and where it does not: rows with more features than this are compared pair by pair, which are first gathered.
 LOOKED_UP, FEW_FEATURES = 128, 64
 
+#: Numbers that a tile of an E-step adds up.
+N_FACTS = 4
+
 
 @dataclass(frozen=True)
 class Lists:
@@ -31,7 +35,7 @@ class Lists:
     Attributes
     ----------
     ids : (...,) int32 tensor
-    first : (n_cells,) int64 tensor
+    first : (n_cells or more,) int64 tensor
     length : (n_cells,) int32 tensor
         The list of cell i is ids[first[i]:first[i] + length[i]].
     longest : int
@@ -43,6 +47,40 @@ class Lists:
     longest: int
 
 
+@dataclass(frozen=True)
+class Posterior:
+    """What a search finds beside winners, where it is an E-step: as in `search_tiles`.
+
+    Attributes
+    ----------
+    shares : (N', C') float32 tensor
+    keys : (N', C') int tensor
+    labels : (N',) int tensor
+    facts : (n_pieces, 4) float64 tensor
+    """
+
+    shares: torch.Tensor
+    keys: torch.Tensor
+    labels: torch.Tensor
+    facts: torch.Tensor
+
+    @classmethod
+    def empty(cls, shape: tuple[int, int], n_clusters: int, device: torch.device) -> Posterior:
+        """Room for that of points and winners (N', C'); facts are made when the number of pieces is known."""
+        kind = label_type(n_clusters)
+        return cls(
+            torch.empty(shape, dtype=torch.float32, device=device),
+            torch.empty(shape, dtype=kind, device=device),
+            torch.empty(shape[0], dtype=kind, device=device),
+            torch.empty((0, N_FACTS), dtype=torch.float64, device=device),
+        )
+
+    def with_facts(self, n_pieces: int) -> Posterior:
+        """The same, with room for the facts of so many pieces."""
+        facts = torch.empty((n_pieces, N_FACTS), dtype=torch.float64, device=self.facts.device)
+        return replace(self, facts=facts)
+
+
 def lists_of(table: torch.Tensor) -> Lists:
     """Lists of one length, the rows of a table (n_cells, L) int32."""
     n_cells, length = table.shape
@@ -51,12 +89,11 @@ def lists_of(table: torch.Tensor) -> Lists:
     return Lists(table.contiguous().view(-1), first, lengths, length)
 
 
-def lists_between(start: torch.Tensor) -> Lists:
-    """Cell i has the centres start[i]..start[i + 1] - 1."""
-    sizes = start.diff()
-    ids = torch.arange(int(start[-1]), dtype=torch.int32, device=start.device)
-    longest = int(sizes.max()) if len(sizes) else 0
-    return Lists(ids, start[:-1].contiguous(), sizes.to(torch.int32), longest)
+def lists_between(start: np.ndarray, device: torch.device) -> Lists:
+    """Cell i has the centres start[i]..start[i + 1] - 1, by an array (n_cells + 1,) int64 on the host."""
+    ids = torch.arange(int(start[-1]), dtype=torch.int32, device=device)
+    bounds = torch.from_numpy(start).to(device)
+    return Lists(ids, bounds, bounds.diff().to(torch.int32), int(np.diff(start).max()))
 
 
 def nearest_listed(
@@ -68,6 +105,8 @@ def nearest_listed(
     n_best: int = 1,
     mode: str | None = None,
     costs: Costs | None = None,
+    *,
+    by_place: bool = False,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """The nearest centres of every point that is in a group, among the list of the group.
 
@@ -85,19 +124,24 @@ def nearest_listed(
         What products are computed in; that of the points by default.
     costs : Costs, optional
         What is compared instead of squared distances.
+    by_place : bool
+        Give them in the order of `groups.order`, not of the points.
 
     Returns
     -------
-    ids : (N', n_best) int32 tensor, nearest first; -1 for points of no group
+    ids : (N', n_best) int32 tensor, nearest first; whatever for points of no group
     distances : (N', n_best) float32 tensor, squared, or costs
     """
-    shape = (len(points), n_best)
-    ids = torch.full(shape, -1, dtype=torch.int32, device=points.device)
-    near = torch.zeros(shape, dtype=torch.float32, device=points.device)
+    shape = (len(groups.order) if by_place else len(points), n_best)
+    ids = torch.empty(shape, dtype=torch.int32, device=points.device)
+    near = torch.empty(shape, dtype=torch.float32, device=points.device)
     mode = mode or points.precision
-    tiles = tiling(points.n_features, len(groups.order) / max(1, len(lists.first)), lists.longest, mode)
+    tiles = tiling(points.n_features, len(groups.order) / max(1, len(lists.length)), lists.longest, mode)
     pieces = cut(groups.start, tiles.points, len(groups.order))
-    launch_search(points, groups.order, pieces, origins, lists, centres, tiles, mode, ids, near=near, costs=costs)
+    launch_search(
+        points, groups.order, pieces, origins, lists, centres, tiles, mode, ids, near=near, costs=costs,
+        by_place=by_place,
+    )  # fmt: skip
     return ids, near
 
 
@@ -116,13 +160,11 @@ def launch_search(
     old: torch.Tensor | None = None,
     extra: torch.Tensor | None = None,
     precision: float = -1.0,
-    shares: torch.Tensor | None = None,
-    facts: torch.Tensor | None = None,
+    posterior: Posterior | None = None,
     costs: Costs | None = None,
+    by_place: bool = False,
 ) -> None:
     """Run `search_tiles`; what is None is neither read nor written."""
-    if len(pieces) == 0:
-        return
     n_best = winners.shape[1]
     form, precisions, offsets = Costs.parts(costs, centres)
     search_tiles[(len(pieces),)](
@@ -131,9 +173,7 @@ def launch_search(
         points.n_features,
         points.scale,
         order,
-        pieces.group,
-        pieces.first,
-        pieces.last,
+        pieces.table,
         origins,
         lists.ids,
         lists.first,
@@ -147,8 +187,11 @@ def launch_search(
         precision,
         winners,
         winners if near is None else near,
-        winners if shares is None else shares,
-        winners if facts is None else facts,
+        winners if posterior is None else posterior.shares,
+        winners if posterior is None else posterior.keys,
+        winners if posterior is None else posterior.labels,
+        len(centres),
+        winners if posterior is None else posterior.facts,
         N_BEST=n_best,
         COLUMNS=triton.next_power_of_2(n_best),
         POINTS=tiles.points,
@@ -157,7 +200,8 @@ def launch_search(
         MODE=mode,
         FORM=form,
         HAS_OLD=old is not None,
-        POSTERIOR=shares is not None,
+        POSTERIOR=posterior is not None,
+        BY_PLACE=by_place,
         num_warps=tiles.n_warps,
         num_stages=tiles.n_stages,
     )
@@ -169,7 +213,7 @@ def unlisted_distances(
     centres: torch.Tensor,
     old: torch.Tensor,
     costs: Costs | None = None,
-) -> tuple[torch.Tensor, torch.Tensor]:
+) -> torch.Tensor:
     """Squared distances to winners of before that are not on the list of a point's cell, its nearest winner.
 
     Parameters
@@ -184,20 +228,17 @@ def unlisted_distances(
 
     Returns
     -------
-    extra : (N', C') float32 tensor, infinite for those that are on the list or that do not exist
-    n_unlisted : (k,) int32 tensor
-        They add up to how many there are.
+    (N', C') float32 tensor, infinite for those that are on the list or that do not exist
     """
     n_points, n_best = old.shape
     at_once = points.n_features <= FEW_FEATURES
     looked_up = LOOKED_UP_AND_COMPARED if at_once else LOOKED_UP
     n_programs = triton.cdiv(n_points, looked_up)
     extra = torch.empty(old.shape, dtype=torch.float32, device=old.device)
-    counts = torch.empty(n_programs, dtype=torch.int32, device=old.device)
     form, precisions, offsets = Costs.parts(costs, centres)
     unlisted_costs[(n_programs,)](
         points.stored, points.stored.stride(0), points.n_features, points.scale, n_points, old, table,
-        table.shape[1], centres, precisions, offsets, extra, counts, N_BEST=n_best,
+        table.shape[1], centres, precisions, offsets, extra, N_BEST=n_best,
         COLUMNS=triton.next_power_of_2(n_best), STEPS=table.shape[1].bit_length(), POINTS=looked_up,
         FEATURES=min(LOOKED_UP_FEATURES, triton.next_power_of_2(points.n_features)), FORM=form, COMPARE=at_once,
         num_warps=1 if at_once else 4,
@@ -206,7 +247,7 @@ def unlisted_distances(
         places = torch.nonzero(extra.view(-1) == 0).view(-1)
         rows = torch.div(places, n_best, rounding_mode="floor")
         extra.view(-1)[places] = distances_of(points, rows, old.view(-1)[places], centres, costs)
-    return extra, counts
+    return extra
 
 
 def distances_of(
@@ -238,6 +279,6 @@ def nearest_of_all(
     """The nearest of all centres (C, D) float32, as `nearest_listed` gives them."""
     everything = torch.tensor([0, len(points)], device=points.device)
     groups = Groups(torch.arange(len(points), device=points.device), everything)
-    lists = lists_between(torch.tensor([0, len(centres)], device=points.device))
+    lists = lists_between(np.array([0, len(centres)]), points.device)
     origin = centres.double().mean(0, keepdim=True).float()
     return nearest_listed(points, groups, origin, lists, centres, n_best, mode, costs)

@@ -10,6 +10,7 @@ import torch
 from ..algorithm.cells import FOLLOWERS, GROUP_SIZE, LINKED_AT_FIRST, LINKED_EVERY, POOL_SIZE
 from ..algorithm.random import generator
 from ..kernels.neighbors import BAND
+from .cells import sort_by_group
 from .nearest import Lists, lists_of
 from .ranking import distinct_in_order, ranked
 
@@ -18,6 +19,9 @@ ALL_COMPARED = 4096
 
 #: Members of a node looked at to find one far from a first.
 PROBES = 8
+
+#: What random numbers are for.
+CUTS, EXPLORATION = range(2)
 
 #: Values of pools, and of distances between groups, that are in memory at a time.
 POOL_VALUES = 1 << 28
@@ -66,15 +70,17 @@ class DeviceNeighbourhoods:
 
         Linked anew as often as on the CPU: at first, then every few updates.
         """
-        rng = generator(self.seed, self.n_updates)
-        draws = torch.Generator(means.device)
-        draws.manual_seed(int(rng.integers(1 << 62)))
         linked = self.n_updates < LINKED_AT_FIRST or self.n_updates % LINKED_EVERY == 0
-        n_evaluations = self._link(means, draws) if linked else 0
+        n_evaluations = self._link(means) if linked else 0
         if linked or self.n_explore:
-            self._join(draws)
+            self._join()
         self.n_updates += 1
         return n_evaluations
+
+    def _draws(self, purpose: int) -> torch.Generator:
+        """Random numbers of this update, for one of several purposes."""
+        draws = torch.Generator(self.nearest.device)
+        return draws.manual_seed(int(generator(self.seed, self.n_updates, purpose).integers(1 << 62)))
 
     def state(self) -> dict[str, Any]:
         """All that the next update depends on, on the host."""
@@ -93,16 +99,15 @@ class DeviceNeighbourhoods:
         self.n_updates = state["n_updates"]
         self._take(torch.from_numpy(state["candidates"]).to(device))
 
-    def _link(self, means: torch.Tensor, draws: torch.Generator) -> int:
+    def _link(self, means: torch.Tensor) -> int:
         """Fill `nearest` with the nearest of each cluster's pool."""
         n_clusters, length = self.nearest.shape
         pool_size = min(n_clusters, max(POOL_SIZE, 2 * length))
         if n_clusters <= max(pool_size, ALL_COMPARED):
-            groups = torch.arange(n_clusters, device=means.device).view(1, -1)
-            self._rank_in_pools(means, groups, groups)
+            self._rank_all(means)
             return n_clusters * n_clusters
         depth = math.ceil(math.log2(n_clusters / GROUP_SIZE))
-        order = random_cuts(means, depth, draws)
+        order = random_cuts(means, depth, self._draws(CUTS))
         groups = leaves(order, depth)
         near = near_groups(means, groups, pool_size)
         step = max(1, POOL_VALUES // (pool_size * means.shape[1]))
@@ -111,32 +116,37 @@ class DeviceNeighbourhoods:
             members = groups[first : first + step]
             known = self.nearest[members].transpose(1, 2).reshape(len(members), -1).long()
             others = groups[near[first : first + step]].reshape(len(members), -1)
-            pools = distinct_in_order(torch.cat([members, known, others], dim=1), pool_size)
+            pools = distinct_in_order(torch.cat([members, known, others], dim=1), pool_size, n_clusters)
             self._rank_in_pools(means, members, pools, nearest)
         self.nearest = nearest
         self.neighbors = nearest[:, : self.n_neighbors]
         return len(groups) * (len(groups) + groups.shape[1] * pool_size)
 
+    def _rank_all(self, means: torch.Tensor) -> None:
+        """Fill `nearest` with the nearest of all clusters."""
+        n_clusters, length = self.nearest.shape
+        every = torch.arange(n_clusters, device=means.device).unsqueeze(0)
+        step = max(1, POOL_VALUES // n_clusters)  # all are compared with some of them at a time
+        nearest = torch.empty_like(self.nearest)
+        for first in range(0, n_clusters, step):
+            distances = self._compare(means, every[:, first : first + step], every)[0]
+            distances.diagonal(first).fill_(-torch.inf)  # it comes first, even among others in the same place
+            nearest[first : first + step] = ranked(distances, length)
+        self.nearest = nearest
+        self.neighbors = nearest[:, : self.n_neighbors]
+
     def _rank_in_pools(
-        self, means: torch.Tensor, members: torch.Tensor, pools: torch.Tensor, out: torch.Tensor | None = None
+        self, means: torch.Tensor, members: torch.Tensor, pools: torch.Tensor, out: torch.Tensor
     ) -> None:
         """The nearest of the pool (g, p) for all members (g, s) of some groups, itself first; -1 is nobody."""
-        length = self.nearest.shape[1]
-        out = self.nearest if out is None else out
-        # A pool of all clusters is compared with some of them at a time.
-        step = max(1, POOL_VALUES // pools.shape[1])
-        for first in range(0, members.shape[1], step):
-            some = members[:, first : first + step]
-            distances = self._compare(means, some.clamp(min=0), pools.clamp(min=0))
-            distances.masked_fill_((pools < 0).unsqueeze(1), torch.inf)
-            # It comes first, even among others in the same place.
-            distances.masked_fill_(pools.unsqueeze(1) == some.unsqueeze(2), -torch.inf)
-            places = ranked(distances, length)
-            found = torch.gather(pools.unsqueeze(1).expand(-1, some.shape[1], -1), 2, places).to(torch.int32)
-            inside = some >= 0
-            out[some[inside]] = found[inside]
-        if out is self.nearest:
-            self.neighbors = out[:, : self.n_neighbors]
+        distances = self._compare(means, members.clamp(min=0), pools.clamp(min=0))
+        distances.masked_fill_((pools < 0).unsqueeze(1), torch.inf)
+        # It comes first, even among others in the same place.
+        distances.masked_fill_(pools.unsqueeze(1) == members.unsqueeze(2), -torch.inf)
+        places = ranked(distances, out.shape[1])
+        found = torch.gather(pools.unsqueeze(1).expand(-1, members.shape[1], -1), 2, places).to(torch.int32)
+        inside = members >= 0
+        out[members[inside]] = found[inside]
 
     def _compare(self, means: torch.Tensor, members: torch.Tensor, pools: torch.Tensor) -> torch.Tensor:
         """What members (g, s) rank the clusters of their pools (g, p) by, (g, s, p) float32: less is nearer."""
@@ -146,30 +156,26 @@ class DeviceNeighbourhoods:
         # Less the square of the row itself: that changes no ranking.
         return torch.baddbmm(squares, rows, centres.transpose(1, 2), alpha=-2)
 
-    def _join(self, draws: torch.Generator) -> None:
+    def _join(self) -> None:
         """Candidates: the search space of the paper, the nearest, followers, then random ones."""
         n_clusters, length = self.nearest.shape
-        room = int(FOLLOWERS * length)
-        nearest = self.nearest.long()
-        neighbors = nearest[:, : self.n_neighbors]
-        union = neighbors[neighbors].reshape(n_clusters, -1)
-        itself = torch.arange(n_clusters, device=nearest.device).unsqueeze(1)
+        room, nearest = int(FOLLOWERS * length), self.nearest
         every = [
-            itself,
-            union,
+            torch.arange(n_clusters, dtype=torch.int32, device=nearest.device).unsqueeze(1),
+            self.neighbors[self.neighbors].view(n_clusters, -1),
             nearest[:, : length - room],
-            followers_of(self.nearest, room),
+            followers_of(nearest, room),
             nearest[:, length - room :],
         ]
-        candidates = distinct_in_order(torch.cat(every, dim=1), length)
+        candidates = distinct_in_order(torch.cat(every, dim=1), length, n_clusters)
         if self.width > length:
-            candidates = with_random(candidates, self.width, n_clusters, draws)
-        self._take(candidates.to(torch.int32))
+            candidates = with_random(candidates, self.width, n_clusters, self._draws(EXPLORATION))
+        self._take(candidates)
 
     def _take(self, candidates: torch.Tensor) -> None:
-        self.candidates = candidates
-        self.ordered = torch.sort(candidates, dim=1).values
-        self.lists = lists_of(candidates)
+        self.candidates = candidates.to(torch.int32)
+        self.ordered = torch.sort(self.candidates, dim=1).values
+        self.lists = lists_of(self.candidates)
 
 
 def random_cuts(means: torch.Tensor, depth: int, draws: torch.Generator) -> torch.Tensor:
@@ -234,23 +240,16 @@ def near_groups(means: torch.Tensor, groups: torch.Tensor, pool_size: int) -> to
 def followers_of(nearest: torch.Tensor, room: int) -> torch.Tensor:
     """For every cluster those that have it high on their own lists (C, L) int32, the highest first; -1: none."""
     n_clusters, length = nearest.shape
-    followers = torch.full((n_clusters, room), -1, dtype=torch.int64, device=nearest.device)
     if room == 0 or length < 2:
-        return followers
-    wide = -(-(length - 1) // BAND) * BAND
-    listed = torch.full((n_clusters, wide), n_clusters, dtype=torch.int32, device=nearest.device)
-    listed[:, : length - 1] = nearest[:, 1:]
+        return torch.full((n_clusters, room), -1, dtype=torch.int32, device=nearest.device)
+    missing = -(length - 1) % BAND
+    listed = torch.nn.functional.pad(nearest[:, 1:], (0, missing), value=n_clusters)
     # Band by band, and within a band follower by follower: in this order they come to their places.
-    listed = listed.view(n_clusters, -1, BAND).transpose(0, 1).reshape(-1)
-    ordered, order = torch.sort(listed, stable=True)
-    start = torch.searchsorted(ordered, torch.arange(n_clusters + 1, dtype=torch.int32, device=nearest.device))
-    end = int(start[-1])
-    ordered, order = ordered[:end].long(), order[:end]
-    place = torch.arange(end, device=nearest.device) - start[ordered]
-    fits = place < room
-    follower = torch.div(order, BAND, rounding_mode="floor") % n_clusters
-    followers[ordered[fits], place[fits]] = follower[fits]
-    return followers
+    groups = sort_by_group(listed.view(n_clusters, -1, BAND).transpose(0, 1).reshape(-1), n_clusters)
+    places = groups.start[:-1].unsqueeze(1) + torch.arange(room, device=nearest.device)
+    found = groups.order[places.clamp(max=len(groups.order) - 1)]
+    followers = torch.div(found, BAND, rounding_mode="floor") % n_clusters
+    return torch.where(places < groups.start[1:].unsqueeze(1), followers, -1).to(torch.int32)
 
 
 def with_random(candidates: torch.Tensor, width: int, n_clusters: int, draws: torch.Generator) -> torch.Tensor:
@@ -261,4 +260,4 @@ def with_random(candidates: torch.Tensor, width: int, n_clusters: int, draws: to
     # Where a drawn one is known already, one of the clusters after it is not: as many as could be known are tried.
     tries = (drawn.unsqueeze(2) + torch.arange(width, device=candidates.device)) % n_clusters
     tries = tries.transpose(1, 2).reshape(n_rows, -1)
-    return distinct_in_order(torch.cat([candidates, tries], dim=1), width)
+    return distinct_in_order(torch.cat([candidates, tries], dim=1), width, n_clusters)

@@ -96,15 +96,16 @@ class Plan:
         kind = NARROW.get(rows.dtype.name, torch.float32)
         self._check_memory(len(coreset), rows.n_features, kind.itemsize)
         raw = self._copy(coreset.source, kind, None)
-        there, given = TensorRows(raw, rows.name), torch.from_numpy(coreset.weights).to(self.device)
-        facts = moments(there, given, self.advance)
+        masses = None if weights is None and not rows.weighted else coreset.weights
+        given = None if masses is None else torch.from_numpy(masses).to(self.device)
+        facts = moments(TensorRows(raw, rows.name), given, self.advance)
         self._check_distinct(raw, rows.n_samples)
         frame = facts.frame(FLOAT32)
         if kind is not torch.float32:
-            return Prepared(coreset, self._as_they_are(raw, coreset.weights, frame), facts)
+            return Prepared(coreset, self._as_they_are(raw, masses, frame), facts)
         for part in blocks_of(*raw.shape):
-            raw[part] = _entered(raw[part], frame).float()
-        return Prepared(coreset, self._points(raw, 1.0, coreset.weights, frame), facts)
+            raw[part] = _entered(raw[part], frame)
+        return Prepared(coreset, self._points(raw, 1.0, masses, frame), facts)
 
     def from_host(self, rows: Rows, weights: np.ndarray | None) -> Prepared:
         """Draw the coreset with passes over the rows that the device computes, and copy it there."""
@@ -151,12 +152,13 @@ class Plan:
         self._check_memory(len(tensor), rows.n_features, 0 if in_place else kind.itemsize)
         kept: Any = TensorRows(tensor).all() if points is None else points
         coreset = Coreset(indices, kept, masses)
+        told = None if weights is None and points is not None else masses
         if in_place:
-            return Prepared(coreset, self._as_they_are(tensor, masses, frame), facts)
+            return Prepared(coreset, self._as_they_are(tensor, told, frame), facts)
         stored = torch.empty(tensor.shape, dtype=kind, device=self.device)
         for part in blocks_of(*tensor.shape):
             stored[part] = _entered(tensor[part], frame).to(kind)
-        return Prepared(coreset, self._points(stored, 1.0, masses, frame), facts)
+        return Prepared(coreset, self._points(stored, 1.0, told, frame), facts)
 
     def _copy(self, source: np.ndarray | Selection, kind: torch.dtype, frame: Frame | None) -> torch.Tensor:
         """Rows of the host, entered into a frame or as they are, on the device."""
@@ -181,13 +183,19 @@ class Plan:
         """What local coordinates are stored in; rows without an origin had lain there, and lose no digit."""
         return torch.bfloat16 if self.precision == "bf16" and frame.origin.any() else torch.float32
 
-    def _as_they_are(self, stored: torch.Tensor, weights: np.ndarray, frame: Frame) -> DevicePoints:
+    def _as_they_are(self, stored: torch.Tensor, weights: np.ndarray | None, frame: Frame) -> DevicePoints:
         """Rows as they are stored: no origin but 0, and a power of two away from local coordinates."""
         frame = Frame(np.zeros(stored.shape[1]), frame.scale, FLOAT32)
         return self._points(stored, frame.scale, weights, frame)
 
-    def _points(self, stored: torch.Tensor, scale: float, weights: np.ndarray, frame: Frame) -> DevicePoints:
-        on_device = torch.from_numpy(np.ascontiguousarray(weights, dtype=np.float32)).to(self.device)
+    def _points(
+        self, stored: torch.Tensor, scale: float, weights: np.ndarray | None, frame: Frame
+    ) -> DevicePoints:
+        """Points of these weights (N',) float64, or of weight 1."""
+        if weights is None:
+            on_device = torch.ones(len(stored), device=self.device)
+        else:
+            on_device = torch.from_numpy(np.ascontiguousarray(weights, dtype=np.float32)).to(self.device)
         return DevicePoints(stored, scale, on_device, frame, self.precision)
 
     def _check_distinct(self, tensor: torch.Tensor, n_samples: int) -> None:

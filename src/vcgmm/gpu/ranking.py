@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import torch
+import triton
+
+from .kernels.ranking import first_distinct
 
 #: Rows up to so long are sorted as a whole, which is faster than selecting from them.
 SORTED = 4096
+
+#: Rows of up to so many ids are made distinct by comparing each with all before it, so many of those at a time.
+COMPARED, AT_ONCE = 512, 32
 
 
 def ranked(values: torch.Tensor, count: int) -> torch.Tensor:
@@ -28,23 +34,38 @@ def ranked(values: torch.Tensor, count: int) -> torch.Tensor:
     return torch.topk(keys, count, dim=-1, largest=False, sorted=True).values & 0xFFFFFFFF
 
 
-def distinct_in_order(ids: torch.Tensor, count: int) -> torch.Tensor:
+def distinct_in_order(ids: torch.Tensor, count: int, n_ids: int) -> torch.Tensor:
     """The first `count` different ids of every row, in the order in which they come.
 
     Parameters
     ----------
-    ids : (n, m) int64 tensor
+    ids : (n, m) int32 or int64 tensor
         -1: none.
     count : int
+    n_ids : int
+        No id is as large.
 
     Returns
     -------
-    (n, count) int64 tensor, -1 where a row has fewer
+    (n, count) tensor of the same type, -1 where a row has fewer
     """
     n_places = ids.shape[1]
+    if n_places > COMPARED:
+        return _distinct_by_sorting(ids, count, n_ids)
+    found = ids.new_empty((len(ids), count))
+    first_distinct[(len(ids),)](
+        ids.contiguous(), n_places, found, count, PLACES=triton.next_power_of_2(n_places),
+        COUNT=triton.next_power_of_2(count), AT_ONCE=min(AT_ONCE, triton.next_power_of_2(n_places)),
+    )  # fmt: skip
+    return found
+
+
+def _distinct_by_sorting(ids: torch.Tensor, count: int, n_ids: int) -> torch.Tensor:
+    """The same for long rows."""
+    n_places = ids.shape[1]
     bits = n_places.bit_length()
-    few = int(ids.max()) < 1 << (31 - bits)
-    keys = (ids << bits) | torch.arange(n_places, device=ids.device)
+    few = n_ids <= 1 << (31 - bits)
+    keys = (ids << bits if few else ids.long() << bits) | torch.arange(n_places, device=ids.device)
     keys = torch.sort(keys.to(torch.int32) if few else keys, dim=1).values
     ordered = keys >> bits
     is_first = ordered >= 0

@@ -22,13 +22,13 @@ from ..parallel import Workers
 from .arrays import DeviceArray, as_tensor
 from .costs import Costs
 from .joint_search import JointNeighbourhoods, joint_statistics
-from .nearest import distances_of, nearest_of_all
+from .nearest import N_FACTS, nearest_of_all
 from .neighbourhoods import DeviceNeighbourhoods
 from .points import DevicePoints
 from .reading import local_blocks, points_in
 from .routing import DeviceRouting
 from .search import DeviceSearch
-from .sums import sums_and_squares, sums_of_pieces, weighted_sums
+from .sums import sums_of_pieces, weighted_sums
 
 #: Values of rows in a chunk: the more meet in a cell, the less its candidates cost each.
 CHUNK_VALUES = 1 << 28
@@ -123,8 +123,9 @@ class DeviceRowSearch:
         n_evaluations = self.neighbourhoods.update(used) + self._prepare(used)
         error = 0.0
         for chunk, search, found_first in self._searches():
-            _, _, here, n = search._search(used, -1.0).totals()
-            error, n_evaluations = error + here, n_evaluations + n + found_first
+            totals = search._search(used, -1.0).totals()
+            error += totals.error
+            n_evaluations += totals.n_evaluations + found_first
             self._remember(chunk, search)
         return error, n_evaluations
 
@@ -142,11 +143,12 @@ class DeviceRowSearch:
         log_sum = scatter = 0.0
         for chunk, search, found_first in self._searches():
             found = search._search(used, 0.5 / variance)
-            here, mass = weighted_sums(chunk.points, search._entries(len(used)), used)
-            shifts += here
-            masses += mass
-            logs, squares, _, n = found.totals()
-            log_sum, scatter, n_evaluations = log_sum + logs, scatter + squares, n_evaluations + n + found_first
+            sums = weighted_sums(chunk.points, search.entries(), used)
+            shifts += sums.shifts
+            masses += sums.masses
+            totals = found.totals()
+            log_sum, scatter = log_sum + totals.log_sum, scatter + totals.scatter
+            n_evaluations += totals.n_evaluations + found_first
             self._remember(chunk, search)
         return Statistics(
             means=DeviceArray(used.double()),  # type: ignore[arg-type]
@@ -163,11 +165,9 @@ class DeviceRowSearch:
         """Scatter about other means, by one more pass in which rows search from the cluster they are at now."""
         used, centres = (as_tensor(x, self.device).float() for x in (statistics.means, means))
         total = 0.0
-        for chunk, search, _ in self._searches():
+        for _, search, _ in self._searches():
             search._search(used, 0.5 / statistics.variance)
-            entries = search._entries(len(used))
-            distances = distances_of(chunk.points, entries.rows, entries.clusters(), centres)
-            total += float(torch.dot(entries.parts.double(), distances.double()))
+            total += search.scatter_about(centres)
         return total
 
     def _searches(self) -> Iterator[tuple[Chunk, DeviceSearch, int]]:
@@ -257,17 +257,17 @@ class DeviceJointRowSearch(DeviceRowSearch):
         n_evaluations = self.neighbourhoods.update_to(means, costs) + self._prepare(means)
         sums = torch.zeros((2, *means.shape), dtype=torch.float64, device=self.device)
         masses = torch.zeros(len(means), dtype=torch.float64, device=self.device)
-        cells = torch.zeros((len(means), 3), dtype=torch.float64, device=self.device)
+        cells = torch.zeros((len(means), N_FACTS), dtype=torch.float64, device=self.device)
         log_sum = 0.0
         for chunk, search, found_first in self._searches():
             found = search._search(means, 1.0, costs)
-            shifts, squares, mass = sums_and_squares(chunk.points, search._entries(len(means)), means)
-            sums[0] += shifts
-            sums[1] += squares
-            masses += mass
-            cells += sums_of_pieces(found.facts, found.pieces.start)
-            logs, _, _, n = found.totals()
-            log_sum, n_evaluations = log_sum + logs, n_evaluations + n + found_first
+            here = weighted_sums(chunk.points, search.entries(), means, squares=True)
+            sums[0] += here.shifts
+            sums[1] += here.squares
+            masses += here.masses
+            cells += sums_of_pieces(found.facts, found.pieces)
+            totals = found.totals()
+            log_sum, n_evaluations = log_sum + totals.log_sum, n_evaluations + totals.n_evaluations + found_first
             self._remember(chunk, search)
         log_sum -= self.about.total_weight * natural.constant
         return joint_statistics(

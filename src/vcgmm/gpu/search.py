@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -13,7 +13,7 @@ from ..algorithm.mstep import Statistics, initial_variance
 from .arrays import DeviceArray, as_tensor
 from .cells import Pieces, cut, sort_by_group
 from .costs import Costs
-from .nearest import distances_of, launch_search, unlisted_distances
+from .nearest import Posterior, distances_of, launch_search, unlisted_distances
 from .neighbourhoods import DeviceNeighbourhoods
 from .points import DevicePoints
 from .sums import Entries, entries_of, weighted_sums
@@ -26,25 +26,59 @@ class Found:
 
     Attributes
     ----------
-    facts : (n_pieces, 3) float64 tensor
-        Those of `search_tiles`, 0 for pieces without points.
+    facts : (n_pieces, 4) float64 tensor
+        Those of `search_tiles`.
     pieces : Pieces
-    unlisted : (k,) int32 tensor
-        They add up to the number of distances of winners that were not listed.
     n_evaluations : int
-        Distances computed, without those.
+        Distances computed, without those of winners that were not listed.
     """
 
     facts: torch.Tensor
     pieces: Pieces
-    unlisted: torch.Tensor
     n_evaluations: int
 
-    def totals(self) -> tuple[float, float, float, int]:
-        """The facts added up, and all distances computed; the host waits for them once."""
-        unlisted = self.unlisted.sum().double().view(1)
-        log_sum, scatter, error, n_unlisted = torch.cat([self.facts.sum(0), unlisted]).tolist()
-        return log_sum, scatter, error, self.n_evaluations + int(n_unlisted)
+    def totals(self, *others: torch.Tensor) -> Totals:
+        """The facts added up, and all distances computed; the host waits for them once.
+
+        What else the host wants to know, the sums of other tensors, comes with them.
+        """
+        every = [self.facts.sum(0), *(other.sum().view(1) for other in others)]
+        log_sum, scatter, error, n_unlisted, *more = torch.cat(every).tolist()
+        return Totals(log_sum, scatter, error, self.n_evaluations + int(n_unlisted), more)
+
+
+class Totals(NamedTuple):
+    """Sums over all points: those of `search_tiles`, distances computed, and of what else was asked for."""
+
+    log_sum: float
+    scatter: float
+    error: float
+    n_evaluations: int
+    others: list[float]
+
+
+@dataclass(frozen=True)
+class DeviceStatistics(Statistics):
+    """Those of an E-step on the device, which has taken what follows from the sums of a cluster along with them.
+
+    Attributes
+    ----------
+    found_moves : (C, D) float64
+    found_gain : float
+    """
+
+    found_moves: np.ndarray
+    found_gain: float
+
+    @property
+    def moves(self) -> np.ndarray:
+        """As of `Statistics`."""
+        return self.found_moves
+
+    @property
+    def gain(self) -> float:
+        """Likewise."""
+        return self.found_gain
 
 
 class DeviceSearch:
@@ -83,7 +117,8 @@ class DeviceSearch:
         self.winners = torch.full(shape, -1, dtype=torch.int32, device=points.device)
         self.winners[:, 0] = labels
         self._spare = torch.empty_like(self.winners)
-        self._shares = torch.empty(shape, dtype=torch.float32, device=points.device)
+        self._posterior = Posterior.empty(shape, len(neighbourhoods.nearest), points.device)
+        self._posterior.labels.copy_(labels)
         self._only_labels = True  # nothing but the nearest is known yet
 
     @property
@@ -99,8 +134,8 @@ class DeviceSearch:
         """One E-step without responsibilities: error of the nearest winners, distances computed."""
         used = as_tensor(means, self.points.device).float()
         linked = self.neighbourhoods.update(used)
-        _, _, error, n_evaluations = self._search(used, -1.0).totals()
-        return error, linked + n_evaluations
+        totals = self._search(used, -1.0).totals()
+        return totals.error, linked + totals.n_evaluations
 
     def e_step(self, means: Any, variance: float | None) -> Statistics:
         """New winners and neighbours, and the sums of the M-step."""
@@ -109,25 +144,33 @@ class DeviceSearch:
         used = as_tensor(means, self.points.device).float()
         linked = self.neighbourhoods.update(used)
         found = self._search(used, 0.5 / variance)
-        shifts, masses = weighted_sums(self.points, self._entries(len(used)), used)
-        log_sum, scatter, _, n_evaluations = found.totals()
-        return Statistics(
-            means=DeviceArray(used.double()),  # type: ignore[arg-type]
+        sums = weighted_sums(self.points, self.entries(), used)
+        arrays: dict[str, Any] = {
+            "means": DeviceArray(used.double()),
+            "shifts": DeviceArray(sums.shifts),
+            "masses": DeviceArray(sums.masses),
+            "found_moves": DeviceArray(sums.moves),
+        }
+        totals = found.totals(sums.gains)
+        return DeviceStatistics(
             variance=variance,
-            shifts=DeviceArray(shifts),  # type: ignore[arg-type]
-            masses=DeviceArray(masses),  # type: ignore[arg-type]
-            scatter=scatter,
-            log_sum=log_sum,
+            scatter=totals.scatter,
+            log_sum=totals.log_sum,
             total_weight=self.total_weight,
-            n_evaluations=linked + n_evaluations,
+            n_evaluations=linked + totals.n_evaluations,
+            found_gain=totals.others[0],
+            **arrays,
         )
 
-    def scatter(self, statistics: Statistics, means: Any) -> float:
+    def scatter(self, statistics: Statistics, means: Any) -> float:  # noqa: ARG002
         """Scatter of the last E-step's responsibilities about other means."""
-        entries = self._entries(len(statistics.means))
-        centres = as_tensor(means, self.points.device).float()
-        distances = distances_of(self.points, entries.rows, entries.clusters(), centres)
-        return float(torch.dot(entries.parts.double(), distances.double()))
+        return self.scatter_about(as_tensor(means, self.points.device).float())
+
+    def scatter_about(self, centres: torch.Tensor) -> float:
+        """The same, of centres (C, D) float32."""
+        entries = self.entries()
+        distances = distances_of(self.points, entries.rows(), entries.clusters(), centres)
+        return float(torch.dot(entries.parts[entries.order].double(), distances.double()))
 
     def state(self) -> State:
         """All that the next E-step depends on, on the host; points lie in the order in which they were given."""
@@ -142,28 +185,30 @@ class DeviceSearch:
     def restore(self, state: State) -> None:
         """Go on from a state."""
         self.winners.copy_(torch.from_numpy(state["winners"]))
+        self._posterior.labels.copy_(self.winners[:, 0])
         self._only_labels = bool((self.winners[:, 1:] < 0).all())
         self.start_error = state["start_error"]
         self.neighbourhoods.restore(state)
 
-    def _entries(self, n_clusters: int) -> Entries:
-        return entries_of(self.winners, self._shares, n_clusters)
+    def entries(self) -> Entries:
+        """The winners of the last E-step with their responsibilities, by cluster."""
+        return entries_of(self._posterior.keys, self._posterior.shares, len(self.neighbourhoods.nearest))
 
     def _search(self, means: torch.Tensor, precision: float, costs: Costs | None = None) -> Found:
         """New winners and shares."""
         points, near = self.points, self.neighbourhoods
-        groups = sort_by_group(self.winners[:, 0], len(means))
-        extra, unlisted = None, self.winners.new_zeros(1)
+        groups = sort_by_group(self._posterior.labels, len(means))
+        extra = None
         if not self._only_labels:
-            extra, unlisted = unlisted_distances(points, near.ordered, means, self.winners, costs)
+            extra = unlisted_distances(points, near.ordered, means, self.winners, costs)
         tiles = tiling(points.n_features, len(points) / len(means), near.lists.longest, points.precision)
         pieces = cut(groups.start, tiles.points, len(points))
-        facts = torch.zeros((len(pieces), 3), dtype=torch.float64, device=points.device)
+        posterior = self._posterior.with_facts(len(pieces))
         launch_search(
             points, groups.order, pieces, means, near.lists, means, tiles, points.precision, self._spare,
-            old=None if extra is None else self.winners, extra=extra, precision=precision, shares=self._shares,
-            facts=facts, costs=costs,
+            old=None if extra is None else self.winners, extra=extra, precision=precision, posterior=posterior,
+            costs=costs,
         )  # fmt: skip
         self.winners, self._spare = self._spare, self.winners
         self._only_labels = False
-        return Found(facts, pieces, unlisted, len(points) * near.lists.longest)
+        return Found(posterior.facts, pieces, len(points) * near.lists.longest)

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 import torch
 
-from ..algorithm.em import Fit, variational_em
-from ..algorithm.models.shared import Shared, SharedModel
 from ..algorithm.seeding import Start
-from ..algorithm.subspace import ITERATIONS_EACH, MOST_ITERATIONS, SearchSettings, leading_directions
+from ..algorithm.subspace import SearchSettings, improve, leading_directions
 from ..parallel import Workers
-from ..progress import Progress
 from .arrays import DeviceArray
 from .cells import sort_by_group
 from .nearest import distances_of
@@ -65,20 +61,9 @@ def start_in_subspace(
     )
     labels: Any = start.labels
     search = DeviceSearch(projected, labels, near, settings.truncation, start.error, floor)
-    fit = variational_em(
-        SharedModel(search, search.total_weight, floor, settings.relaxation, log_scale=0.0),
-        Shared(start.means, math.nan),
-        Fit.at(start.means),
-        tol=settings.tol,
-        max_iter=min(ITERATIONS_EACH * settings.max_iter, MOST_ITERATIONS),
-        weight_unit=1.0,
-        callbacks=(),
-        progress=Progress(),
-        begun=0.0,
-    )
+    n_evaluations = start.n_evaluations + improve(search, start, search.total_weight, floor, settings)
     found = search.labels().contiguous()
-    n_evaluations = start.n_evaluations + fit.n_evaluations
-    del search, projected, near, start, fit
+    del search, projected, near, start
     return lift(points, found, n_clusters, n_evaluations)
 
 
@@ -111,9 +96,8 @@ def lift(points: DevicePoints, labels: torch.Tensor, n_clusters: int, n_evaluati
     """
     groups = sort_by_group(labels, n_clusters)
     middle = points.mean().expand(n_clusters, -1).contiguous()
-    entries = Entries(groups.order, points.weights[groups.order], groups.start)
-    sums, masses = weighted_sums(points, entries, middle)
-    means = middle.double() + sums / torch.where(masses > 0, masses, 1.0).unsqueeze(1)
+    sums = weighted_sums(points, Entries(groups.order, points.weights, groups.start), middle)
+    means = middle + sums.moves
     every = torch.arange(len(points), device=points.device)
     distances = distances_of(points, every, labels, means.float())
     empty = torch.nonzero(groups.sizes == 0).view(-1).cpu().numpy()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 import triton
 
-from .cells import cut, sort_by_group
+from .cells import Pieces, cut, sort_by_group
 from .kernels.sums import merge_runs, sum_runs
 from .points import DevicePoints
 
@@ -24,86 +24,103 @@ class Entries:
 
     Attributes
     ----------
-    rows : (n,) int64 tensor
-    parts : (n,) float32 tensor
+    order : (n,) int64 tensor
+        Places in `parts`.
+    parts : (N' per_row,) float32 tensor
+        Weights; point n has those from n per_row on.
     start : (C + 1,) int64 tensor
         Cluster c has the entries start[c]..start[c + 1] - 1.
+    per_row : int
     """
 
-    rows: torch.Tensor
+    order: torch.Tensor
     parts: torch.Tensor
     start: torch.Tensor
+    per_row: int = 1
+
+    def rows(self) -> torch.Tensor:
+        """The point of every entry, (n,) int64."""
+        return torch.div(self.order, self.per_row, rounding_mode="floor")
 
     def clusters(self) -> torch.Tensor:
         """The cluster of every entry, (n,) int32; any for those that count for none."""
-        places = torch.arange(len(self.rows), device=self.rows.device)
+        places = torch.arange(len(self.order), device=self.order.device)
         found = torch.searchsorted(self.start, places, right=True) - 1
         return found.clamp(max=len(self.start) - 2).to(torch.int32)
 
 
+@dataclass(frozen=True)
+class Sums:
+    """Sums by cluster about its origin.
+
+    Attributes
+    ----------
+    shifts : (C, D) float64 tensor
+        Of part (y - origin).
+    squares : (C, D) float64 tensor
+        Of part (y - origin)^2; the shifts where they were not asked for.
+    masses : (C,) float64 tensor
+        Of parts.
+    moves : (C, D) float64 tensor
+        shifts / masses, 0 where there is no mass.
+    gains : (..., C) float64 tensor
+        They add up to the sum over clusters of mass times squared move.
+    """
+
+    shifts: torch.Tensor
+    squares: torch.Tensor
+    masses: torch.Tensor
+    moves: torch.Tensor
+    gains: torch.Tensor
+
+
 def entries_of(winners: torch.Tensor, parts: torch.Tensor, n_clusters: int) -> Entries:
-    """All winners (N', C') int32 by cluster, within one by point; those whose part (N', C') is 0 come last."""
-    groups = sort_by_group(torch.where(parts > 0, winners, n_clusters).view(-1), n_clusters)
-    rows = torch.div(groups.order, winners.shape[1], rounding_mode="floor")
-    return Entries(rows, parts.view(-1)[groups.order], groups.start)
+    """All winners (N', C') int by cluster, within one by point; those of n_clusters, who are nobody, come last."""
+    groups = sort_by_group(winners.view(-1), n_clusters)
+    return Entries(groups.order, parts.view(-1), groups.start, winners.shape[1])
 
 
-def weighted_sums(
-    points: DevicePoints, entries: Entries, origins: torch.Tensor
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Sums of part (y - origin) and of parts, by cluster; likewise `sums_and_squares`."""
-    sums, _, masses = _sums(points, entries, origins, squares=False)
-    return sums, masses
-
-
-def sums_and_squares(
-    points: DevicePoints, entries: Entries, origins: torch.Tensor
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Sums of part (y - origin), of part (y - origin)^2 and of parts, by cluster.
+def weighted_sums(points: DevicePoints, entries: Entries, origins: torch.Tensor, *, squares: bool = False) -> Sums:
+    """Sums of weighted points by cluster.
 
     Parameters
     ----------
     points : DevicePoints
     entries : Entries
     origins : (C, D) float32 tensor
-
-    Returns
-    -------
-    sums, squares : (C, D) float64 tensor
-    masses : (C,) float64 tensor
+    squares : bool
+        Whether to take those of squares as well.
     """
-    return _sums(points, entries, origins, squares=True)
-
-
-def _sums(
-    points: DevicePoints, entries: Entries, origins: torch.Tensor, *, squares: bool
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     n_features, device = points.n_features, points.device
-    runs = cut(entries.start, RUN, len(entries.rows))
+    runs = cut(entries.start, RUN, len(entries.order))
     n_clusters = len(entries.start) - 1
     run_sums = torch.empty((1 + squares, len(runs), n_features), dtype=torch.float32, device=device)
     run_masses = torch.empty(len(runs), dtype=torch.float32, device=device)
     features = min(FEATURES, triton.next_power_of_2(n_features))
     n_parts = triton.cdiv(n_features, features)
-    if len(runs):
-        sum_runs[(len(runs), n_parts)](
-            points.stored, points.stored.stride(0), n_features, points.scale, entries.rows, entries.parts,
-            runs.group, runs.first, runs.last, origins, run_sums[0], run_sums[-1], run_masses, ENTRIES=ENTRIES,
-            FEATURES=features, SQUARES=squares, num_warps=max(1, features // WARP_FEATURES),
-        )  # fmt: skip
-    sums = torch.empty((1 + squares, n_clusters, n_features), dtype=torch.float64, device=device)
-    masses = torch.empty(n_clusters, dtype=torch.float64, device=device)
-    for of_runs, merged in zip(run_sums, sums, strict=True):
+    sum_runs[(len(runs), n_parts)](
+        points.stored, points.stored.stride(0), n_features, points.scale, entries.order, entries.parts, runs.table,
+        origins, run_sums[0], run_sums[-1], run_masses, PER_ROW=entries.per_row, ENTRIES=ENTRIES,
+        FEATURES=features, SQUARES=squares, num_warps=max(1, features // WARP_FEATURES),
+    )  # fmt: skip
+    found = torch.empty((2 + squares, n_clusters, n_features), dtype=torch.float64, device=device)
+    facts = torch.empty((1 + n_parts, n_clusters), dtype=torch.float64, device=device)
+    sums = Sums(found[0], found[-2], facts[0], found[-1], facts[1:])
+    for i in range(1 + squares):
         merge_runs[(n_clusters, n_parts)](
-            of_runs, run_masses, runs.start, n_features, merged, masses, FEATURES=features
-        )
-    return sums[0], sums[-1], masses
+            run_sums[i], run_masses, runs.start, runs.size, n_features, found[i], sums.masses, sums.moves,
+            sums.gains, FEATURES=features, MOVES=i == 0,
+        )  # fmt: skip
+    return sums
 
 
-def sums_of_pieces(facts: torch.Tensor, start: torch.Tensor) -> torch.Tensor:
+def sums_of_pieces(facts: torch.Tensor, pieces: Pieces) -> torch.Tensor:
     """Sums of facts (n_pieces, k) float64 over the pieces of each group, (n_groups, k) float64, in their order."""
-    n_groups, width = len(start) - 1, facts.shape[1]
+    n_groups, width = len(pieces.start) - 1, facts.shape[1]
     sums = torch.empty((n_groups, width), dtype=torch.float64, device=facts.device)
     unused = torch.empty(n_groups, dtype=torch.float64, device=facts.device)
-    merge_runs[(n_groups, 1)](facts, facts, start, width, sums, unused, FEATURES=triton.next_power_of_2(width))
+    merge_runs[(n_groups, 1)](
+        facts, facts, pieces.start, pieces.size, width, sums, unused, sums, unused,
+        FEATURES=triton.next_power_of_2(width), MOVES=False,
+    )  # fmt: skip
     return sums

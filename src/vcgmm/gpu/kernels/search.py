@@ -47,9 +47,7 @@ def search_tiles(
     n_features,
     scale,
     order,
-    tile_cell,
-    tile_first,
-    tile_last,
+    tiles,
     origins,
     lists,
     list_first,
@@ -64,6 +62,9 @@ def search_tiles(
     winners,
     near,
     shares,
+    keys,
+    labels,
+    nobody,
     facts,
     N_BEST: tl.constexpr,
     COLUMNS: tl.constexpr,
@@ -74,6 +75,7 @@ def search_tiles(
     FORM: tl.constexpr,
     HAS_OLD: tl.constexpr,
     POSTERIOR: tl.constexpr,
+    BY_PLACE: tl.constexpr,
 ):
     """The N_BEST nearest centres of every point, and with POSTERIOR what the M-step and the bound need of them.
 
@@ -83,7 +85,7 @@ def search_tiles(
     ----------
     points : (N, >= D) any float or 8-bit integer, IN, rows `stride` apart; scale times a row are its coordinates
     order : (n,) int64, IN
-    tile_cell, tile_first, tile_last : (n_tiles,), IN, tile t holds the rows order[first:last] of a cell
+    tiles : (n_tiles, 3) int64, IN, cell, first and last: a tile holds the rows order[first:last] of a cell
     origins : (n_cells, D) float32, IN, what coordinates of a cell are taken about
     lists : (...,) int32, IN, the list of a cell begins at list_first[cell] and has list_length[cell] centres
     centres : (C, D) float32, IN
@@ -95,14 +97,19 @@ def search_tiles(
     winners : (N, N_BEST) int32, OUT, nearest first
     near : (N, N_BEST) float32, OUT without POSTERIOR, squared distances
     shares : (N, N_BEST) float32, OUT with POSTERIOR, gamma s; 0 where negligible
-    facts : (n_tiles, 3) float64, OUT with POSTERIOR, of tiles that have points, sums of gamma log sum
-        exp(-d^2 precision), of gamma s d^2, and of gamma d^2 of the nearest, or for costs of gamma
+    keys : (N, N_BEST) int16 or int32, OUT with POSTERIOR, winners, or `nobody` where the share is 0
+    labels : (N,) likewise, OUT with POSTERIOR, the nearest
+    facts : (n_tiles, 4) float64, OUT with POSTERIOR, sums of gamma log sum exp(-d^2 precision), of gamma s d^2, of
+        gamma d^2 of the nearest, or for costs of gamma, and the number of old winners that were not listed
+    BY_PLACE : constexpr, winners and near are in the order of `order`, not of the points (without old winners)
     """
-    tile = tl.program_id(0)
-    cell = tl.load(tile_cell + tile).to(tl.int64)
-    first = tl.load(tile_first + tile)
-    last = tl.load(tile_last + tile)
-    if first >= last:  # beyond the last tile
+    tile = tl.program_id(0).to(tl.int64)
+    cell = tl.load(tiles + tile * 3)
+    first = tl.load(tiles + tile * 3 + 1)
+    last = tl.load(tiles + tile * 3 + 2)
+    if first >= last:  # between two cells
+        if POSTERIOR:
+            tl.store(facts + tile * 4 + tl.arange(0, 4), tl.zeros((4,), tl.float64))
         return
     place = first + tl.arange(0, POINTS)
     inside = place < last
@@ -116,6 +123,11 @@ def search_tiles(
         known = inside[:, None] & (column < N_BEST)
         best = tl.load(extra + row[:, None] * N_BEST + column, mask=known, other=float("inf"))
         places = tl.where(best < float("inf"), length + column, NOWHERE)
+        if POSTERIOR:
+            n_unlisted = tl.sum(tl.sum((best < float("inf")).to(tl.int32), axis=1), axis=0)
+            tl.store(facts + tile * 4 + 3, n_unlisted.to(tl.float64))
+    elif POSTERIOR:
+        tl.store(facts + tile * 4 + 3, 0.0)
     for block in range(0, length, CENTRES):
         slot = block + tl.arange(0, CENTRES)
         listed = slot < length
@@ -147,7 +159,7 @@ def search_tiles(
     distance = best
     listed = slot < length
     winner = tl.load(here + slot, mask=found & listed, other=0)
-    target = row[:, None] * N_BEST
+    target = (place if BY_PLACE else row)[:, None] * N_BEST
     if HAS_OLD:
         kept = tl.load(
             old + target + (slot - length), mask=found & (slot >= length) & (slot < length + N_BEST), other=0
@@ -164,14 +176,18 @@ def search_tiles(
         total = tl.where(inside, tl.sum(share, axis=1), 1.0)
         part = tl.where(share > NEGLIGIBLE, share * (weight / total)[:, None], 0.0)
         tl.store(shares + target + column, part, mask=found)
+        key = tl.where(part > 0.0, winner, nobody).to(keys.dtype.element_ty)
+        tl.store(keys + target + column, key, mask=found)
+        label = winner.to(labels.dtype.element_ty)
+        tl.store(labels + row[:, None] + tl.zeros_like(column), label, mask=found & (column == 0))
         wide_weight = weight.to(tl.float64)
         bound = wide_weight * (tl.log(total) - nearest * precision).to(tl.float64)
-        tl.store(facts + tile * 3, tl.sum(bound, axis=0))
+        tl.store(facts + tile * 4, tl.sum(bound, axis=0))
         scatter = tl.sum(part.to(tl.float64) * distance.to(tl.float64), axis=1)
-        tl.store(facts + tile * 3 + 1, tl.sum(scatter, axis=0))
+        tl.store(facts + tile * 4 + 1, tl.sum(scatter, axis=0))
         if FORM == "distance":
             wide_weight *= nearest.to(tl.float64)
-        tl.store(facts + tile * 3 + 2, tl.sum(wide_weight, axis=0))
+        tl.store(facts + tile * 4 + 2, tl.sum(wide_weight, axis=0))
     else:
         tl.store(near + target + column, distance, mask=found)
 
@@ -190,7 +206,6 @@ def unlisted_costs(
     precisions,
     offsets,
     extra,
-    counts,
     N_BEST: tl.constexpr,
     COLUMNS: tl.constexpr,
     STEPS: tl.constexpr,
@@ -209,7 +224,6 @@ def unlisted_costs(
     old : (N, N_BEST) int32, IN, -1 for none; the cell of a point is the first
     ordered : (n_cells, length) int32, IN, the lists in ascending order
     extra : (N, N_BEST) float32, OUT, infinite for those that are listed; without COMPARE 0 for the others
-    counts : (n_programs,) int32, OUT, how many are not
     STEPS : constexpr, 2^STEPS is more than `length`
     """
     row = tl.program_id(0).to(tl.int64) * POINTS + tl.arange(0, POINTS)
@@ -240,4 +254,3 @@ def unlisted_costs(
                 )  # fmt: skip
                 costs = tl.where(at & wanted[:, None], total[:, None], costs)
     tl.store(extra + row[:, None] * N_BEST + column, costs, mask=inside)
-    tl.store(counts + tl.program_id(0), tl.sum(tl.sum(unlisted, axis=1), axis=0))

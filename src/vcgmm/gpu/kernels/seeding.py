@@ -39,17 +39,18 @@ def draw_rows(
 
 @triton.jit
 def seed_in_cells(
-    rows,
+    columns,
+    n_rows,
     n_features,
+    order,
     cell_start,
     seed_start,
     block_start,
     masses,
     uniforms,
-    factor,
+    whole,
     near,
     tried,
-    n_rows,
     totals,
     seeds,
     potentials,
@@ -65,15 +66,16 @@ def seed_in_cells(
 
     Parameters
     ----------
-    rows : (n, D) float32, IN, those of a cell one after the other
+    columns : (D, n) float32, IN, features of the rows, those of a cell one after the other
+    order : (n,) int64, IN, what seeds are told by
     cell_start, seed_start, block_start : (n_cells + 1,) int64, IN, rows, seeds, and blocks of rows of each cell
     masses : (n,) float32, IN, weights
     uniforms : (n_seeds, N_TRIALS) float64, IN
-    factor : (n_cells,) float64, IN, what potentials are multiplied by
+    whole : (n_cells,) float64, IN, the weight of the cell that its rows are a sample of
     near : (n,) float32, scratch, squared distances to the nearest seed so far
     tried : (N_TRIALS, n) float32, scratch, the same if a candidate were a seed
     totals : (n_blocks,) float64, scratch
-    seeds : (n_seeds,) int64, OUT, rows; -1 where a cell has run out of different ones
+    seeds : (n_seeds,) int64, OUT, as in `order`; -1 where a cell has run out of different rows
     potentials : (n_seeds,) float64, OUT, the cell's squared error once this seed is there
     TRIALS : constexpr, the power of two from N_TRIALS on
     BLOCKS : constexpr, a power of two not less than the blocks of any cell
@@ -85,16 +87,17 @@ def seed_in_cells(
     n_blocks = (tl.load(block_start + cell + 1) - tl.load(block_start + cell)).to(tl.int32)
     begin = tl.load(seed_start + cell)
     n_seeds = (tl.load(seed_start + cell + 1) - begin).to(tl.int32)
-    scale = tl.load(factor + cell)
     trial = tl.arange(0, TRIALS)
-    total = scale * 0.0
+    sampled = tl.load(whole + cell) * 0.0
     for block in range(n_blocks):
         row = first + block * ROWS + tl.arange(0, ROWS)
         inside = row < last
         tl.store(near + row, tl.full((ROWS,), float("inf"), tl.float32), mask=inside)
         mass = tl.sum(tl.load(masses + row, mask=inside, other=0.0).to(tl.float64), axis=0)
         tl.store(own_totals + block, mass)
-        total += mass
+        sampled += mass
+    scale = tl.load(whole + cell) / tl.where(sampled > 0.0, sampled, 1.0)
+    total = sampled
     tl.debug_barrier()
     for seed in range(n_seeds):
         tl.store(seeds + begin + seed, -1)
@@ -108,30 +111,30 @@ def seed_in_cells(
             for block in range(n_blocks):
                 row = first + block * ROWS + tl.arange(0, ROWS)
                 inside = row < last
-                distances = tl.zeros((ROWS, TRIALS), tl.float32)
+                distances = tl.zeros((TRIALS, ROWS), tl.float32)
                 for start in range(0, n_features, FEATURES):
-                    feature = start + tl.arange(0, FEATURES)
+                    feature = (start + tl.arange(0, FEATURES)).to(tl.int64)
                     wide = feature < n_features
                     y = tl.load(
-                        rows + row[:, None] * n_features + feature[None, :],
-                        mask=inside[:, None] & wide[None, :],
+                        columns + feature[:, None] * n_rows + row[None, :],
+                        mask=wide[:, None] & inside[None, :],
                         other=0.0,
                     )
                     for t in tl.static_range(N_TRIALS):
                         pick = tl.sum(tl.where(trial == t, picks, 0), axis=0)
-                        m = tl.load(rows + pick * n_features + feature, mask=wide, other=0.0)
-                        difference = tl.where(wide[None, :], y - m[None, :], 0.0)
-                        squares = tl.sum(difference * difference, axis=1)
-                        distances += tl.where(trial[None, :] == t, squares[:, None], 0.0)
+                        m = tl.load(columns + feature * n_rows + pick, mask=wide, other=0.0)
+                        difference = y - m[:, None]
+                        squares = tl.sum(difference * difference, axis=0)
+                        distances += tl.where(trial[:, None] == t, squares[None, :], 0.0)
                 so_far = tl.load(near + row, mask=inside, other=0.0)
-                distances = tl.minimum(so_far[:, None], distances)
+                distances = tl.minimum(so_far[None, :], distances)
                 tl.store(
-                    tried + trial[None, :] * n_rows + row[:, None],
+                    tried + trial[:, None] * n_rows + row[None, :],
                     distances,
-                    mask=inside[:, None] & (trial < N_TRIALS)[None, :],
+                    mask=(trial < N_TRIALS)[:, None] & inside[None, :],
                 )
                 mass = tl.load(masses + row, mask=inside, other=0.0).to(tl.float64)
-                errors += tl.sum(mass[:, None] * distances.to(tl.float64), axis=0)
+                errors += tl.sum(mass[None, :] * distances.to(tl.float64), axis=1)
             errors = tl.where(real, errors, float("inf"))
             best_error = tl.min(errors, axis=0)
             best_trial = tl.min(tl.where(errors == best_error, trial, TRIALS), axis=0)
@@ -144,7 +147,7 @@ def seed_in_cells(
                 tl.store(near + row, distance, mask=inside)
                 mass = tl.load(masses + row, mask=inside, other=0.0).to(tl.float64) * distance.to(tl.float64)
                 tl.store(own_totals + block, tl.sum(mass, axis=0))
-            tl.store(seeds + begin + seed, best_pick)
+            tl.store(seeds + begin + seed, tl.load(order + best_pick))
             tl.store(potentials + begin + seed, best_error * scale)
             total = best_error
             tl.debug_barrier()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+from .cells import first_piece
 from .forms import pair_costs
 
 
@@ -14,15 +15,14 @@ def sum_runs(
     stride,
     n_features,
     scale,
-    rows,
+    order,
     parts,
-    run_segment,
-    run_first,
-    run_last,
+    runs,
     origins,
     sums,
     squares,
     masses,
+    PER_ROW: tl.constexpr,
     ENTRIES: tl.constexpr,
     FEATURES: tl.constexpr,
     SQUARES: tl.constexpr,
@@ -32,18 +32,20 @@ def sum_runs(
     Parameters
     ----------
     points, stride, n_features, scale : IN, as in `search.search_tiles`
-    rows : (n,) int64, IN, the point of each entry
-    parts : (n,) float32, IN, its weight
-    run_segment, run_first, run_last : (n_runs,), IN, run r holds the entries first..last-1
+    order : (n,) int64, IN, the place of each entry in `parts`; the point is PER_ROW times smaller
+    parts : (...,) float32, IN, weights
+    runs : (n_runs, 3) int64, IN, pieces as of `cells.fill_pieces`
     origins : (n_segments, D) float32, IN
-    sums : (n_runs, D) float32, OUT
+    sums : (n_runs, D) float32, OUT, of runs that are not empty
     squares : (n_runs, D) float32, OUT with SQUARES, sums of part (y - origin)^2
     masses : (n_runs,) float32, OUT
     """
-    run = tl.program_id(0)
-    segment = tl.load(run_segment + run).to(tl.int64)
-    first = tl.load(run_first + run)
-    last = tl.load(run_last + run)
+    run = tl.program_id(0).to(tl.int64)
+    segment = tl.load(runs + run * 3)
+    first = tl.load(runs + run * 3 + 1)
+    last = tl.load(runs + run * 3 + 2)
+    if first >= last:
+        return
     feature = tl.program_id(1) * FEATURES + tl.arange(0, FEATURES)
     wide = feature < n_features
     origin = tl.load(origins + segment * n_features + feature, mask=wide, other=0.0)[None, :]
@@ -53,8 +55,9 @@ def sum_runs(
     for begin in range(first, last, ENTRIES):
         entry = begin + tl.arange(0, ENTRIES)
         inside = entry < last
-        row = tl.load(rows + entry, mask=inside, other=0)
-        part = tl.load(parts + entry, mask=inside, other=0.0)
+        place = tl.load(order + entry, mask=inside, other=0)
+        row = place // PER_ROW
+        part = tl.load(parts + place, mask=inside, other=0.0)
         y = tl.load(
             points + row[:, None] * stride + feature[None, :], mask=inside[:, None] & wide[None, :], other=0
         )
@@ -63,9 +66,9 @@ def sum_runs(
         if SQUARES:
             total_squares += tl.sum(away * away * part[:, None], axis=0)
         mass += part
-    tl.store(sums + run.to(tl.int64) * n_features + feature, total, mask=wide)
+    tl.store(sums + run * n_features + feature, total, mask=wide)
     if SQUARES:
-        tl.store(squares + run.to(tl.int64) * n_features + feature, total_squares, mask=wide)
+        tl.store(squares + run * n_features + feature, total_squares, mask=wide)
     if tl.program_id(1) == 0:
         tl.store(masses + run, tl.sum(mass, axis=0))
 
@@ -74,32 +77,45 @@ def sum_runs(
 def merge_runs(
     sums,
     masses,
-    run_start,
+    start,
+    size,
     n_features,
     segment_sums,
     segment_masses,
+    moves,
+    gains,
     FEATURES: tl.constexpr,
+    MOVES: tl.constexpr,
 ):
     """Add the runs of every segment in their order, in float64.
 
     Parameters
     ----------
     sums, masses : IN, from `sum_runs`
-    run_start : (n_segments + 1,) int64, IN, segment s has the runs run_start[s]..run_start[s + 1] - 1
+    start : (n_segments + 1,) int64, IN, entries of each segment, that runs of `size` were cut from
     segment_sums : (n_segments, D) float64, OUT
     segment_masses : (n_segments,) float64, OUT
+    moves : (n_segments, D) float64, OUT with MOVES, sums over masses, 0 where there is no mass
+    gains : (n_parts of features, n_segments) float64, OUT with MOVES, mass times the square of the move
     """
-    segment = tl.program_id(0)
+    segment = tl.program_id(0).to(tl.int64)
     feature = tl.program_id(1) * FEATURES + tl.arange(0, FEATURES)
     wide = feature < n_features
     total = tl.zeros((FEATURES,), tl.float64)
     mass = tl.zeros((1,), tl.float64)
-    for run in range(tl.load(run_start + segment), tl.load(run_start + segment + 1)):
+    first = first_piece(start, segment, size)
+    n_entries = tl.load(start + segment + 1) - tl.load(start + segment)
+    for run in range(first, first + (n_entries + size - 1) // size):
         total += tl.load(sums + run * n_features + feature, mask=wide, other=0.0).to(tl.float64)
         mass += tl.load(masses + run).to(tl.float64)
-    tl.store(segment_sums + segment.to(tl.int64) * n_features + feature, total, mask=wide)
+    tl.store(segment_sums + segment * n_features + feature, total, mask=wide)
     if tl.program_id(1) == 0:
         tl.store(segment_masses + segment + tl.arange(0, 1), mass)
+    if MOVES:
+        move = total / tl.where(mass > 0.0, mass, 1.0)
+        tl.store(moves + segment * n_features + feature, move, mask=wide)
+        gain = mass * tl.sum(tl.where(wide, move * move, 0.0), axis=0)
+        tl.store(gains + tl.program_id(1) * tl.num_programs(0) + segment + tl.arange(0, 1), gain)
 
 
 @triton.jit

@@ -1,0 +1,71 @@
+"""Points in groups of which the host knows the sizes, so that it need not wait for the device to plan."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+import triton
+
+from .cells import Groups, sort_by_group
+from .kernels.partition import sample_groups, survey_groups
+from .points import DevicePoints
+
+#: Members of a group that a program looks at.
+SURVEYED, SAMPLED = 1024, 256
+
+
+@dataclass(frozen=True)
+class Partition:
+    """Groups of points.
+
+    Attributes
+    ----------
+    groups : Groups
+    sizes : (n_groups,) int64 array
+        Their members.
+    masses : (n_groups,) float64 tensor
+        Their weights.
+    errors : (n_groups,) float64 array
+        Their weighted squared errors, as far as distances are known.
+    """
+
+    groups: Groups
+    sizes: np.ndarray
+    masses: torch.Tensor
+    errors: np.ndarray
+
+    def __len__(self) -> int:
+        """Number of groups."""
+        return len(self.sizes)
+
+    @classmethod
+    def whole(cls, points: DevicePoints) -> Partition:
+        """All points in one group."""
+        n, device = len(points), points.device
+        groups = Groups(torch.arange(n, device=device), torch.tensor([0, n], device=device))
+        return cls(groups, np.array([n]), points.weights.double().sum().view(1), np.zeros(1))
+
+    @classmethod
+    def by(cls, labels: torch.Tensor, n_groups: int, weights: torch.Tensor, distances: torch.Tensor) -> Partition:
+        """Points by labels (N',), with weights and squared distances (N',) float32; the host waits once."""
+        groups = sort_by_group(labels, n_groups)
+        facts = torch.empty((n_groups, 3), dtype=torch.float64, device=labels.device)
+        survey_groups[(n_groups,)](groups.order, groups.start, weights, distances, facts, MEMBERS=SURVEYED)
+        here = facts.cpu().numpy()
+        return cls(groups, here[:, 0].astype(np.int64), facts[:, 1].contiguous(), here[:, 2])
+
+    def sample(self, counts: np.ndarray, draws: torch.Generator) -> Partition:
+        """Some members of every group, one from each of `counts` (n_groups,) equal runs of them."""
+        device, n_groups = self.masses.device, len(self)
+        bounds = np.concatenate([[0], np.cumsum(counts)])
+        n_sampled, start = int(bounds[-1]), torch.from_numpy(bounds).to(device)
+        uniforms = torch.rand(n_sampled, generator=draws, dtype=torch.float64, device=device)
+        sample = torch.empty(n_sampled, dtype=torch.int64, device=device)
+        if n_sampled:
+            sample_groups[(triton.cdiv(n_sampled, SAMPLED),)](
+                self.groups.order, self.groups.start, start, n_groups, uniforms, n_sampled, sample,
+                STEPS=n_groups.bit_length(), MEMBERS=SAMPLED,
+            )  # fmt: skip
+        return Partition(Groups(sample, start), counts, self.masses, self.errors)
