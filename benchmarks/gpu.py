@@ -27,7 +27,7 @@ from vcgmm import VCGMM
 from vcgmm.algorithm.frame import Frame
 from vcgmm.gpu.arrays import DeviceArray
 from vcgmm.gpu.cells import cut, sort_by_group
-from vcgmm.gpu.nearest import launch_search, lists_of, unlisted_distances
+from vcgmm.gpu.nearest import Posterior, launch_search, lists_of, unlisted_distances
 from vcgmm.gpu.neighbourhoods import DeviceNeighbourhoods
 from vcgmm.gpu.points import DevicePoints
 from vcgmm.gpu.search import DeviceSearch
@@ -342,18 +342,20 @@ def _roofline(X: torch.Tensor, n_clusters: int, mode: str, bandwidth: float, rat
     lists, groups = lists_of(table), sort_by_group(search.labels().contiguous(), n_clusters)
     tiles = tiling(n_features, n / n_clusters, lists.longest, mode)
     pieces = cut(groups.start, tiles.points, n)
-    n_tiles = int(pieces.start[-1])
-    extra, unlisted = unlisted_distances(points, search.neighbourhoods.ordered, used, search.winners)
-    n_extra = int(unlisted.sum())
-    facts = torch.zeros((len(pieces), 3), dtype=torch.float64, device=DEVICE)
-    entries = search._entries(n_clusters)
+    n_tiles = int((pieces.table[:, 1] < pieces.table[:, 2]).sum())
+    extra = unlisted_distances(points, search.neighbourhoods.ordered, used, search.winners)
+    n_extra = int(torch.isfinite(extra).sum())
+    posterior = Posterior.empty((n, 5), n_clusters, DEVICE).with_facts(len(pieces))
+    posterior.precision.fill_(0.5 / model.variance_)
+    winners = search.winners.clone()
+    entries = search.entries()
     n_entries = int(entries.start[-1])
     row, mean = X.element_size() * n_features, 4 * n_features
 
     def searching() -> None:
         launch_search(
-            points, groups.order, pieces, used, lists, used, tiles, mode, search._spare, old=search.winners,
-            extra=extra, precision=0.5 / model.variance_, shares=search._shares, facts=facts,
+            points, groups.order, pieces, used, lists, used, tiles, mode, winners, old=search.winners, extra=extra,
+            posterior=posterior,
         )  # fmt: skip
 
     kernels: dict[str, tuple[Callable[[], Any], float, float]] = {
@@ -373,7 +375,7 @@ def _roofline(X: torch.Tensor, n_clusters: int, mode: str, bandwidth: float, rat
             n_entries * (row + 12) + n_clusters * n_features * 20,
             3.0 * n_entries * n_features,
         ),
-        "entries (sort)": (lambda: search._entries(n_clusters), n * 5 * 100.0, 0.0),
+        "entries (sort)": (search.entries, n * 5 * 100.0, 0.0),
         "sort by cluster": (lambda: sort_by_group(search.labels().contiguous(), n_clusters), n * 100.0, 0.0),
     }
     for name, (work, n_bytes, n_operations) in kernels.items():

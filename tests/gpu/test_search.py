@@ -114,9 +114,7 @@ def test_points_of_no_group_are_left_alone(device: Any) -> None:
     near = torch.full((10, 1), -1.0, device=device)
     pieces = cut(groups.start, 16, 4)
     tiles = Tiling(16, 16, 16, 4, 1)
-    launch_search(
-        make_points(X), groups.order, pieces, centres[:1], lists, centres, tiles, "fp32", ids, near=near
-    )
+    launch_search(make_points(X), groups.order, pieces, centres[:1], lists, centres, tiles, "fp32", ids, near=near)
     assert (ids[4:] == -1).all()
     assert (near[4:] == -1.0).all()
     assert (ids[:4] >= 0).all()
@@ -135,10 +133,8 @@ def test_an_e_step_is_that_of_the_formulas(device: Any, mode: str) -> None:
     pieces = cut(groups.start, tiles.points, n)
     winners = torch.empty((n, n_best), dtype=torch.int32, device=device)
     posterior = Posterior.empty((n, n_best), n_clusters, device).with_facts(len(pieces))
-    launch_search(
-        points, groups.order, pieces, means, lists, means, tiles, mode, winners, precision=precision,
-        posterior=posterior,
-    )  # fmt: skip
+    posterior.precision.fill_(precision)
+    launch_search(points, groups.order, pieces, means, lists, means, tiles, mode, winners, posterior=posterior)
     exact = squares(X, means)
     near = exact.gather(1, winners.long())
     torch.testing.assert_close(near, exact.sort(1).values[:, :n_best], atol=TOLERANCE[mode], rtol=0)
@@ -177,7 +173,9 @@ def test_without_a_precision_the_nearest_takes_all(device: Any) -> None:
     )
     assert posterior.shares.tolist() == [[1.0, 0.0, 0.0]] * 20
     assert (posterior.keys[:, 1:] == 4).all()  # nobody
-    assert posterior.facts.sum(0)[2].item() == pytest.approx(squares(X, means).min(1).values.sum().item(), rel=1e-5)
+    assert posterior.facts.sum(0)[2].item() == pytest.approx(
+        squares(X, means).min(1).values.sum().item(), rel=1e-5
+    )
 
 
 @pytest.mark.parametrize("few", [64, 1])
@@ -197,11 +195,11 @@ def test_winners_of_before_stay_though_they_are_on_no_list(
 
     groups = sort_by_group(old[:, 0].contiguous(), 9)
     tiles = Tiling(16, 16, 16, 4, 1)
-    winners = torch.empty_like(old)
+    winners = old.clone()  # overwritten where they are
     pieces = cut(groups.start, 16, 40)
     posterior = Posterior.empty((40, 2), 9, device).with_facts(len(pieces))
     launch_search(
-        make_points(X), groups.order, pieces, means, lists_of(table), means, tiles, "fp32", winners, old=old,
+        make_points(X), groups.order, pieces, means, lists_of(table), means, tiles, "fp32", winners, old=winners,
         extra=extra, posterior=posterior,
     )  # fmt: skip
     assert winners.tolist() == old.tolist()

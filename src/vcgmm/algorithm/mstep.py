@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, singledispatch
+from typing import Any
 
 import numpy as np
 
@@ -137,11 +138,26 @@ def next_step(
     """
     if before is None or longest <= 1.0:
         return longest
-    square = float(np.dot(masses, np.einsum("cd,cd->c", before, before)))
+    square, cross = weighted_products(masses, before, moves)
     if square <= 0.0:
         return longest
-    q = float(np.dot(masses, np.einsum("cd,cd->c", before, moves))) / square
+    q = cross / square
     return min(longest, step / (1.0 - q)) if q < 1.0 else longest
+
+
+@singledispatch
+def weighted_products(masses: Any, left: Any, right: Any) -> tuple[float, float]:
+    """sum_c R_c <l_c, l_c> and sum_c R_c <l_c, r_c>.
+
+    Arrays that are not on the host bring a way of their own.
+
+    Parameters
+    ----------
+    masses : (C,) float64
+    left, right : (C, D) float64
+    """
+    square = float(np.dot(masses, np.einsum("cd,cd->c", left, left)))
+    return square, float(np.dot(masses, np.einsum("cd,cd->c", left, right)))
 
 
 def initial_variance(error: float, total_weight: float, n_features: int, variance_floor: float) -> float:

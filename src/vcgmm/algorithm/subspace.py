@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -132,11 +133,25 @@ def improve(search: Search, start: Start, total_weight: float, floor: float, set
     return fit.n_evaluations
 
 
-def leading_directions(points: LocalPoints, weights: np.ndarray, rng: np.random.Generator) -> np.ndarray | None:
+def leading_directions(
+    points: LocalPoints,
+    weights: np.ndarray,
+    rng: np.random.Generator,
+    times: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None,
+) -> np.ndarray | None:
     """Orthonormal directions (D, d) of largest weighted variance; None where a projection does not pay.
 
     By subspace iteration on a sample (Halko et al. 2011).
+
+    Parameters
+    ----------
+    points : LocalPoints
+    weights : (N',) float64
+    rng : numpy Generator
+    times : callable, optional
+        times(rows, matrix) multiplies the rows' scatter by a matrix; `scatter_times` by default.
     """
+    times = times or partial(scatter_times, workers=points.workers)
     n_features, dtype = points.n_features, points.frame.dtype
     choices = [d for d in CHOICES if LEAST_GAIN * d <= n_features]
     n = min(len(points), SAMPLE)
@@ -153,8 +168,8 @@ def leading_directions(points: LocalPoints, weights: np.ndarray, rng: np.random.
     wanted = min(choices[-1] + SPARE, n_features)
     basis = rng.standard_normal((n_features, wanted)).astype(dtype)
     for _ in range(ROUNDS):
-        basis = np.linalg.qr(scatter_times(sample, basis, points.workers))[0]
-    variances, turn = np.linalg.eigh(basis.T @ scatter_times(sample, basis, points.workers))
+        basis = np.linalg.qr(times(sample, basis))[0]
+    variances, turn = np.linalg.eigh(basis.T @ times(sample, basis))
     kept = np.cumsum(variances[::-1]) / max(float(np.einsum("nd,nd->", sample, sample)), np.finfo(dtype).tiny)
     enough = [d for d in choices if kept[d - 1] >= ENOUGH]
     if not enough and len(choices) < len(CHOICES):

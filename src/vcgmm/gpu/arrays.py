@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from ..algorithm.mstep import weighted_products
 from .functions import FUNCTIONS, UFUNCS
+from .functions import weighted_products as products_on_device
 
 _KINDS = {np.dtype(np.float32): torch.float32, np.dtype(np.float64): torch.float64, np.dtype(bool): torch.bool}
 
@@ -121,6 +123,31 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
 
     def _key(self, key: Any) -> Any:
         return tuple(self._operand(part) for part in key) if isinstance(key, tuple) else self._operand(key)
+
+
+class CountedArray(DeviceArray):
+    """One of which it is known how many numbers are not 0; it must not be changed.
+
+    Parameters
+    ----------
+    tensor : torch.Tensor
+    n_nonzero : int
+    """
+
+    def __init__(self, tensor: torch.Tensor, n_nonzero: int) -> None:
+        super().__init__(tensor)
+        self.n_nonzero = n_nonzero
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        """One of NumPy's functions."""
+        if function is np.count_nonzero:
+            return self.n_nonzero
+        return super().__array_function__(function, types, args, kwargs)
+
+
+@weighted_products.register
+def _(masses: DeviceArray, left: DeviceArray, right: DeviceArray) -> tuple[float, float]:
+    return products_on_device(masses.tensor, left.tensor.contiguous(), right.tensor.contiguous())
 
 
 def on_host(array: Any) -> np.ndarray:

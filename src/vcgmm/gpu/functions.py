@@ -7,6 +7,12 @@ from typing import Any
 
 import numpy as np
 import torch
+import triton
+
+from .kernels.sums import row_products
+
+#: Rows, and features of them, that a program multiplies.
+PRODUCT_ROWS, PRODUCT_FEATURES = 8, 128
 
 
 def _maximum(one: Any, other: Any) -> torch.Tensor:
@@ -26,6 +32,18 @@ def _where(condition: torch.Tensor, one: Any, other: Any) -> torch.Tensor:
 def _einsum(subscripts: str, *operands: torch.Tensor) -> torch.Tensor:
     """Products of rows are one kernel by another name, where `torch.einsum` makes matrices of them."""
     return torch.linalg.vecdot(*operands) if subscripts == "cd,cd->c" else torch.einsum(subscripts, *operands)
+
+
+def weighted_products(masses: torch.Tensor, left: torch.Tensor, right: torch.Tensor) -> tuple[float, float]:
+    """As `algorithm.mstep.weighted_products`, of tensors; the host waits once."""
+    n_rows, n_features = left.shape
+    products = torch.empty((2, n_rows), dtype=torch.float64, device=left.device)
+    row_products[(triton.cdiv(n_rows, PRODUCT_ROWS),)](
+        masses, left, right, n_rows, n_features, products, ROWS=PRODUCT_ROWS,
+        FEATURES=min(PRODUCT_FEATURES, triton.next_power_of_2(n_features)),
+    )  # fmt: skip
+    square, cross = products.sum(1).tolist()
+    return square, cross
 
 
 def _matmul(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:

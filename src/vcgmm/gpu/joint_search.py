@@ -138,7 +138,7 @@ class DeviceJointSearch(DeviceSearch):
         natural = mixture.natural(np.dtype(np.float32))
         means, costs = as_tensor(natural.means, device).contiguous(), Costs.of(natural, self.family, device)
         linked = self.compare_joints().update_to(means, costs)
-        found = self._search(means, 1.0, costs)
+        found = self.search(means, 1.0, costs)
         sums = weighted_sums(self.points, self.entries(), means, squares=True)
         by_cell = sums_of_pieces(found.facts, found.pieces)
         totals = found.totals()

@@ -65,8 +65,10 @@ class Lanes:
         """Within it work goes to this stream."""
         return torch.cuda.stream(self._stream) if self.device.type == "cuda" else nullcontext()
 
-    def blocks(self, tasks: Iterator[Task[Tag]]) -> Generator[tuple[Tag, torch.Tensor], None, None]:
-        """Rows on the device, in order, on this stream; further ones are read and copied meanwhile."""
+    def blocks(
+        self, tasks: Iterator[Task[Tag]], at_most: int | None = None
+    ) -> Generator[tuple[Tag, torch.Tensor], None, None]:
+        """Rows on the device, in order, on this stream; further ones, `at_most` so many, are read meanwhile."""
 
         def fill(task: tuple[Tag, Callable[[], np.ndarray], _Buffer | None]) -> torch.Tensor:
             _, read, buffer = task
@@ -77,7 +79,7 @@ class Lanes:
                 return torch.from_numpy(np.ascontiguousarray(rows))
             return self._staged(buffer, rows)
 
-        with closing(self.workers.in_order(fill, self._with_buffers(tasks))) as done:
+        with closing(self.workers.in_order(fill, self._with_buffers(tasks), at_most)) as done:
             for (tag, _, buffer), staged in done:
                 with self.beside:
                     block = staged.to(self.device, non_blocking=True)

@@ -53,12 +53,14 @@ class Posterior:
 
     Attributes
     ----------
+    precision : (1,) float32 tensor
     shares : (N', C') float32 tensor
     keys : (N', C') int tensor
     labels : (N',) int tensor
     facts : (n_pieces, 4) float64 tensor
     """
 
+    precision: torch.Tensor
     shares: torch.Tensor
     keys: torch.Tensor
     labels: torch.Tensor
@@ -69,6 +71,7 @@ class Posterior:
         """Room for that of points and winners (N', C'); facts are made when the number of pieces is known."""
         kind = label_type(n_clusters)
         return cls(
+            torch.full((1,), -1.0, device=device),
             torch.empty(shape, dtype=torch.float32, device=device),
             torch.empty(shape, dtype=kind, device=device),
             torch.empty(shape[0], dtype=kind, device=device),
@@ -159,7 +162,6 @@ def launch_search(
     near: torch.Tensor | None = None,
     old: torch.Tensor | None = None,
     extra: torch.Tensor | None = None,
-    precision: float = -1.0,
     posterior: Posterior | None = None,
     costs: Costs | None = None,
     by_place: bool = False,
@@ -184,7 +186,7 @@ def launch_search(
         winners if old is None else old,
         winners if extra is None else extra,
         points.weights,
-        precision,
+        winners if posterior is None else posterior.precision,
         winners,
         winners if near is None else near,
         winners if posterior is None else posterior.shares,

@@ -11,7 +11,7 @@ from ..algorithm.cells import FOLLOWERS, GROUP_SIZE, LINKED_AT_FIRST, LINKED_EVE
 from ..algorithm.random import generator
 from ..kernels.neighbors import BAND
 from .cells import sort_by_group
-from .nearest import Lists, lists_of
+from .nearest import lists_of
 from .ranking import distinct_in_order, ranked
 
 #: Up to so many clusters are all compared with one another: on a GPU that is no more work than to divide them.
@@ -45,8 +45,6 @@ class DeviceNeighbourhoods:
     lists : Lists, of the candidates
     """
 
-    lists: Lists
-
     def __init__(
         self,
         n_clusters: int,
@@ -63,7 +61,10 @@ class DeviceNeighbourhoods:
         self.n_updates = 0
         self.nearest = torch.full((n_clusters, n_candidates), -1, dtype=torch.int32, device=device)
         self.neighbors = self.nearest[:, :n_neighbors]
-        self.candidates = self.ordered = self.nearest
+        # These stay where they are: what is recorded reads them there.
+        self.candidates = torch.full((n_clusters, self.width), -1, dtype=torch.int32, device=device)
+        self.ordered = torch.empty_like(self.candidates)
+        self.lists = lists_of(self.candidates)
 
     def update(self, means: torch.Tensor) -> int:
         """Find neighbours and candidates for these means (C, D) float32; returns the number of distances computed.
@@ -173,9 +174,8 @@ class DeviceNeighbourhoods:
         self._take(candidates)
 
     def _take(self, candidates: torch.Tensor) -> None:
-        self.candidates = candidates.to(torch.int32)
-        self.ordered = torch.sort(self.candidates, dim=1).values
-        self.lists = lists_of(self.candidates)
+        self.candidates.copy_(candidates)
+        self.ordered.copy_(torch.sort(self.candidates, dim=1).values)
 
 
 def random_cuts(means: torch.Tensor, depth: int, draws: torch.Generator) -> torch.Tensor:

@@ -32,6 +32,9 @@ FLOAT32 = np.dtype(np.float32)
 #: Values that are copied to the device at a time.
 COPIED_VALUES = 1 << 21
 
+#: Blocks of that size for which a thread is worth starting: to start one takes about as long as to copy one.
+BLOCKS_OF_A_THREAD = 3
+
 #: Types of rows on the host that are stored on the device as they are: they are small, and no digit is lost.
 NARROW = {"uint8": torch.uint8, "int8": torch.int8, "float16": torch.float16}
 
@@ -172,7 +175,8 @@ class Plan:
                 yield place, lambda place=place: source[place]  # type: ignore[misc]
 
         lanes = Lanes(self.device, self.workers)
-        with closing(lanes.blocks(tasks())) as blocks:
+        at_most = max(2, len(source) // (BLOCKS_OF_A_THREAD * step))
+        with closing(lanes.blocks(tasks(), at_most)) as blocks:
             for place, block in blocks:
                 with lanes.beside:
                     stored[place] = block if frame is None else _entered(block, frame).to(kind)

@@ -123,7 +123,7 @@ class DeviceRowSearch:
         n_evaluations = self.neighbourhoods.update(used) + self._prepare(used)
         error = 0.0
         for chunk, search, found_first in self._searches():
-            totals = search._search(used, -1.0).totals()
+            totals = search.search(used, -1.0).totals()
             error += totals.error
             n_evaluations += totals.n_evaluations + found_first
             self._remember(chunk, search)
@@ -142,7 +142,7 @@ class DeviceRowSearch:
         masses = torch.zeros(len(used), dtype=torch.float64, device=self.device)
         log_sum = scatter = 0.0
         for chunk, search, found_first in self._searches():
-            found = search._search(used, 0.5 / variance)
+            found = search.search(used, 0.5 / variance)
             sums = weighted_sums(chunk.points, search.entries(), used)
             shifts += sums.shifts
             masses += sums.masses
@@ -166,7 +166,7 @@ class DeviceRowSearch:
         used, centres = (as_tensor(x, self.device).float() for x in (statistics.means, means))
         total = 0.0
         for _, search, _ in self._searches():
-            search._search(used, 0.5 / statistics.variance)
+            search.search(used, 0.5 / statistics.variance)
             total += search.scatter_about(centres)
         return total
 
@@ -260,7 +260,7 @@ class DeviceJointRowSearch(DeviceRowSearch):
         cells = torch.zeros((len(means), N_FACTS), dtype=torch.float64, device=self.device)
         log_sum = 0.0
         for chunk, search, found_first in self._searches():
-            found = search._search(means, 1.0, costs)
+            found = search.search(means, 1.0, costs)
             here = weighted_sums(chunk.points, search.entries(), means, squares=True)
             sums[0] += here.shifts
             sums[1] += here.squares

@@ -10,14 +10,18 @@ import torch
 
 from ..algorithm.estep import State
 from ..algorithm.mstep import Statistics, initial_variance
-from .arrays import DeviceArray, as_tensor
+from .arrays import CountedArray, DeviceArray, as_tensor
 from .cells import Pieces, cut, sort_by_group
 from .costs import Costs
-from .nearest import Posterior, distances_of, launch_search, unlisted_distances
+from .nearest import FEW_FEATURES, Posterior, distances_of, launch_search, unlisted_distances
 from .neighbourhoods import DeviceNeighbourhoods
 from .points import DevicePoints
-from .sums import Entries, entries_of, weighted_sums
+from .recording import Recorded
+from .sums import Entries, Sums, entries_of, weighted_sums
 from .tiling import tiling
+
+#: Winners of all points up to which E-steps are recorded: with more of them the device is slower than the host.
+RECORDED = 1 << 23
 
 
 @dataclass(frozen=True)
@@ -37,24 +41,37 @@ class Found:
     pieces: Pieces
     n_evaluations: int
 
-    def totals(self, *others: torch.Tensor) -> Totals:
-        """The facts added up, and all distances computed; the host waits for them once.
-
-        What else the host wants to know, the sums of other tensors, comes with them.
-        """
-        every = [self.facts.sum(0), *(other.sum().view(1) for other in others)]
-        log_sum, scatter, error, n_unlisted, *more = torch.cat(every).tolist()
-        return Totals(log_sum, scatter, error, self.n_evaluations + int(n_unlisted), more)
+    def totals(self) -> Totals:
+        """The facts added up, and all distances computed; the host waits for them."""
+        log_sum, scatter, error, n_unlisted = self.facts.sum(0).tolist()
+        return Totals(log_sum, scatter, error, self.n_evaluations + int(n_unlisted))
 
 
 class Totals(NamedTuple):
-    """Sums over all points: those of `search_tiles`, distances computed, and of what else was asked for."""
+    """Sums over all points: those of `search_tiles`, and distances computed."""
 
     log_sum: float
     scatter: float
     error: float
     n_evaluations: int
-    others: list[float]
+
+
+@dataclass(frozen=True)
+class Step:
+    """What an E-step leaves on the device.
+
+    Attributes
+    ----------
+    sums : Sums
+    facts : (n,) float64 tensor
+        Those of `search_tiles` added up, the number of clusters with any weight, and the parts of the gain.
+    n_evaluations : int
+        As of `Found`.
+    """
+
+    sums: Sums
+    facts: torch.Tensor
+    n_evaluations: int
 
 
 @dataclass(frozen=True)
@@ -116,10 +133,14 @@ class DeviceSearch:
         shape = (len(points), truncation)
         self.winners = torch.full(shape, -1, dtype=torch.int32, device=points.device)
         self.winners[:, 0] = labels
-        self._spare = torch.empty_like(self.winners)
-        self._posterior = Posterior.empty(shape, len(neighbourhoods.nearest), points.device)
+        n_clusters = len(neighbourhoods.nearest)
+        self._posterior = Posterior.empty(shape, n_clusters, points.device)
         self._posterior.labels.copy_(labels)
         self._only_labels = True  # nothing but the nearest is known yet
+        self._means = torch.empty((n_clusters, points.n_features), dtype=torch.float32, device=points.device)
+        # With more features the host waits for the number of winners that are not listed.
+        few = len(points) * truncation <= RECORDED and points.n_features <= FEW_FEATURES
+        self._steps: Recorded[Step] = Recorded(points.device, worthwhile=few)
 
     @property
     def neighbors(self) -> np.ndarray:
@@ -132,35 +153,44 @@ class DeviceSearch:
 
     def warm_up(self, means: Any) -> tuple[float, int]:
         """One E-step without responsibilities: error of the nearest winners, distances computed."""
-        used = as_tensor(means, self.points.device).float()
-        linked = self.neighbourhoods.update(used)
-        totals = self._search(used, -1.0).totals()
+        linked = self.neighbourhoods.update(self._use(means))
+        totals = self.search(self._means, -1.0).totals()
         return totals.error, linked + totals.n_evaluations
 
     def e_step(self, means: Any, variance: float | None) -> Statistics:
         """New winners and neighbours, and the sums of the M-step."""
         if variance is None:
             variance = initial_variance(self.start_error, self.total_weight, means.shape[1], self.variance_floor)
-        used = as_tensor(means, self.points.device).float()
-        linked = self.neighbourhoods.update(used)
-        found = self._search(used, 0.5 / variance)
-        sums = weighted_sums(self.points, self.entries(), used)
+        linked = self.neighbourhoods.update(self._use(means))
+        self._posterior.precision.fill_(0.5 / variance)
+        step = self._steps(self._take_step)
         arrays: dict[str, Any] = {
-            "means": DeviceArray(used.double()),
-            "shifts": DeviceArray(sums.shifts),
-            "masses": DeviceArray(sums.masses),
-            "found_moves": DeviceArray(sums.moves),
+            "means": DeviceArray(self._means.double()),
+            "shifts": DeviceArray(step.sums.shifts),
+            "found_moves": DeviceArray(step.sums.moves),
         }
-        totals = found.totals(sums.gains)
+        masses = step.sums.masses.clone()
+        log_sum, scatter, _, n_unlisted, n_active, *gains = step.facts.tolist()
         return DeviceStatistics(
             variance=variance,
-            scatter=totals.scatter,
-            log_sum=totals.log_sum,
+            masses=CountedArray(masses, int(n_active)),  # type: ignore[arg-type]
+            scatter=scatter,
+            log_sum=log_sum,
             total_weight=self.total_weight,
-            n_evaluations=linked + totals.n_evaluations,
-            found_gain=totals.others[0],
+            n_evaluations=linked + step.n_evaluations + int(n_unlisted),
+            found_gain=sum(gains),
             **arrays,
         )
+
+    def _use(self, means: Any) -> torch.Tensor:
+        """Means (C, D) for the next steps, as float32 in a place of their own."""
+        return self._means.copy_(as_tensor(means, self.points.device))
+
+    def _take_step(self) -> Step:
+        """Search, and take the sums; the host waits for nothing."""
+        found = self._search(self._means, None)
+        sums = weighted_sums(self.points, self.entries(), self._means)
+        return Step(sums, torch.cat([found.facts.sum(0), sums.gains.sum(1)]), found.n_evaluations)
 
     def scatter(self, statistics: Statistics, means: Any) -> float:  # noqa: ARG002
         """Scatter of the last E-step's responsibilities about other means."""
@@ -194,8 +224,12 @@ class DeviceSearch:
         """The winners of the last E-step with their responsibilities, by cluster."""
         return entries_of(self._posterior.keys, self._posterior.shares, len(self.neighbourhoods.nearest))
 
-    def _search(self, means: torch.Tensor, precision: float, costs: Costs | None = None) -> Found:
-        """New winners and shares."""
+    def search(self, means: torch.Tensor, precision: float, costs: Costs | None = None) -> Found:
+        """New winners and shares, for means (C, D) float32; `precision` as in `search_tiles`."""
+        self._posterior.precision.fill_(precision)
+        return self._search(means, costs)
+
+    def _search(self, means: torch.Tensor, costs: Costs | None) -> Found:
         points, near = self.points, self.neighbourhoods
         groups = sort_by_group(self._posterior.labels, len(means))
         extra = None
@@ -205,10 +239,8 @@ class DeviceSearch:
         pieces = cut(groups.start, tiles.points, len(points))
         posterior = self._posterior.with_facts(len(pieces))
         launch_search(
-            points, groups.order, pieces, means, near.lists, means, tiles, points.precision, self._spare,
-            old=None if extra is None else self.winners, extra=extra, precision=precision, posterior=posterior,
-            costs=costs,
+            points, groups.order, pieces, means, near.lists, means, tiles, points.precision, self.winners,
+            old=None if extra is None else self.winners, extra=extra, posterior=posterior, costs=costs,
         )  # fmt: skip
-        self.winners, self._spare = self._spare, self.winners
         self._only_labels = False
         return Found(posterior.facts, pieces, len(points) * near.lists.longest)

@@ -45,7 +45,7 @@ def start_in_subspace(
         For the directions, which are found on the host from a sample.
     """
     source: Any = Sampled(points, workers)
-    directions = leading_directions(source, weights, rng)
+    directions = leading_directions(source, weights, rng, source.scatter_times)
     if directions is None:
         return two_level(points, n_clusters, rng)
     projected = points.project(directions)
@@ -82,10 +82,20 @@ class Sampled:
         self.take = points.take
         self.workers = workers
         self._n_points = len(points)
+        self._device = points.device
+
+        self._sample: torch.Tensor | None = None
 
     def __len__(self) -> int:
         """Number of points N'."""
         return self._n_points
+
+    def scatter_times(self, rows: np.ndarray, matrix: np.ndarray) -> np.ndarray:
+        """As `algorithm.subspace.scatter_times`, on the device; always of the same rows (n, D)."""
+        if self._sample is None:
+            self._sample = torch.from_numpy(rows).to(self._device)
+        product: torch.Tensor = self._sample.T @ (self._sample @ torch.from_numpy(matrix).to(self._device))
+        return product.cpu().numpy()
 
 
 def lift(points: DevicePoints, labels: torch.Tensor, n_clusters: int, n_evaluations: int) -> Start:

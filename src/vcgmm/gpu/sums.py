@@ -17,6 +17,9 @@ RUN = 512
 #: Entries and features that a program holds at a time, and features of a warp: few long reads are the fastest.
 ENTRIES, FEATURES, WARP_FEATURES = 8, 1024, 256
 
+#: Entries where rows are shorter than this: one short read after the other would take too long.
+SHORT_ENTRIES, SHORT_FEATURES = 32, 64
+
 
 @dataclass(frozen=True)
 class Entries:
@@ -64,7 +67,7 @@ class Sums:
     moves : (C, D) float64 tensor
         shifts / masses, 0 where there is no mass.
     gains : (..., C) float64 tensor
-        They add up to the sum over clusters of mass times squared move.
+        First 1 where there is any mass, else 0; the others add up to mass times squared move.
     """
 
     shifts: torch.Tensor
@@ -100,11 +103,12 @@ def weighted_sums(points: DevicePoints, entries: Entries, origins: torch.Tensor,
     n_parts = triton.cdiv(n_features, features)
     sum_runs[(len(runs), n_parts)](
         points.stored, points.stored.stride(0), n_features, points.scale, entries.order, entries.parts, runs.table,
-        origins, run_sums[0], run_sums[-1], run_masses, PER_ROW=entries.per_row, ENTRIES=ENTRIES,
+        origins, run_sums[0], run_sums[-1], run_masses, PER_ROW=entries.per_row,
+        ENTRIES=SHORT_ENTRIES if features <= SHORT_FEATURES else ENTRIES,
         FEATURES=features, SQUARES=squares, num_warps=max(1, features // WARP_FEATURES),
     )  # fmt: skip
     found = torch.empty((2 + squares, n_clusters, n_features), dtype=torch.float64, device=device)
-    facts = torch.empty((1 + n_parts, n_clusters), dtype=torch.float64, device=device)
+    facts = torch.empty((2 + n_parts, n_clusters), dtype=torch.float64, device=device)
     sums = Sums(found[0], found[-2], facts[0], found[-1], facts[1:])
     for i in range(1 + squares):
         merge_runs[(n_clusters, n_parts)](

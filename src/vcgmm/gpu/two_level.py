@@ -18,13 +18,12 @@ from ..algorithm.two_level import (
     share_by_potential,
 )
 from .arrays import DeviceArray
-from .cells import sort_by_group
 from .exact import Urn
 from .greedy import CellSeeds, seed_cells
+from .lloyd import lloyd_steps
 from .nearest import distances_of, lists_between, nearest_listed
 from .partition import Partition
 from .points import DevicePoints
-from .sums import Entries, weighted_sums
 
 
 def two_level(points: DevicePoints, n_clusters: int, rng: np.random.Generator) -> Start:
@@ -87,9 +86,7 @@ class DeviceCells:
 
     def cluster(self, expected: np.ndarray, n_clusters: int) -> None:
         """Replace the cells by `n_clusters` clusters, about as many from each as expected, (n_cells,) int64."""
-        seeds = self._seed(
-            self._partition, np.minimum(np.ceil(SPARE * expected).astype(np.int64) + 2, self.sizes)
-        )
+        seeds = self._seed(self._partition, np.minimum(np.ceil(SPARE * expected).astype(np.int64) + 2, self.sizes))
         lengths = np.diff(seeds.start)
         cell = np.repeat(np.arange(len(lengths)), lengths)
         available = np.bincount(cell[seeds.rows >= 0], minlength=len(lengths))
@@ -126,11 +123,7 @@ class DeviceCells:
         k = np.diff(centre_start)
         counts = np.minimum(cells.sizes, sample * k)
         some = cells.groups if (counts == cells.sizes).all() else cells.sample(counts, self.draws).groups
-        for _ in range(steps):
-            ids, _ = nearest_listed(points, some, self.centres, lists, centres, by_place=True)
-            members = sort_by_group(ids.view(-1), len(centres))
-            entries = Entries(some.order[members.order], points.weights, members.start)
-            centres = (centres + weighted_sums(points, entries, centres).moves).float()
+        centres = lloyd_steps(points, some, self.centres, lists, centres, steps, int(counts.max()))
         ids, near = nearest_listed(points, cells.groups, self.centres, lists, centres)
         self.n_evaluations += int((counts * k * steps + cells.sizes * k).sum())
         self.centres, self.labels, self.distances = centres, ids.view(-1), near.view(-1)

@@ -90,10 +90,10 @@ def search_tiles(
     lists : (...,) int32, IN, the list of a cell begins at list_first[cell] and has list_length[cell] centres
     centres : (C, D) float32, IN
     precisions, offsets : IN, as in `forms`
-    old : (N, N_BEST) int32, IN, winners of before, -1 for none
+    old : (N, N_BEST) int32, IN, winners of before, -1 for none; may be the same as `winners`
     extra : (N, N_BEST) float32, IN, their squared distances where they are not on the list, else infinite
     weights : (N,) float32, IN
-    precision : float, IN, 1 / (2 sigma^2), or 1 for costs; negative: the nearest takes all
+    precision : (1,) float32, IN with POSTERIOR, 1 / (2 sigma^2), or 1 for costs; negative: the nearest takes all
     winners : (N, N_BEST) int32, OUT, nearest first
     near : (N, N_BEST) float32, OUT without POSTERIOR, squared distances
     shares : (N, N_BEST) float32, OUT with POSTERIOR, gamma s; 0 where negligible
@@ -165,14 +165,16 @@ def search_tiles(
             old + target + (slot - length), mask=found & (slot >= length) & (slot < length + N_BEST), other=0
         )
         winner = tl.where(listed, winner, kept)
+        tl.debug_barrier()  # all have read what is overwritten now
     tl.store(winners + target + column, winner, mask=found)
     if POSTERIOR:
         weight = tl.load(weights + row, mask=inside, other=0.0)
+        rate = tl.load(precision + tl.zeros((1,), tl.int32))
         nearest = tl.min(tl.where(found, distance, float("inf")), axis=1)
         nearest = tl.where(inside, nearest, 0.0)
         distance = tl.where(found, distance, nearest[:, None])
-        share = tl.exp(tl.minimum((nearest[:, None] - distance) * precision, 0.0))
-        share = tl.where(found & ((precision >= 0) | (column == 0)), share, 0.0)
+        share = tl.exp(tl.minimum((nearest[:, None] - distance) * rate[:, None], 0.0))
+        share = tl.where(found & ((rate >= 0)[:, None] | (column == 0)), share, 0.0)
         total = tl.where(inside, tl.sum(share, axis=1), 1.0)
         part = tl.where(share > NEGLIGIBLE, share * (weight / total)[:, None], 0.0)
         tl.store(shares + target + column, part, mask=found)
@@ -181,7 +183,7 @@ def search_tiles(
         label = winner.to(labels.dtype.element_ty)
         tl.store(labels + row[:, None] + tl.zeros_like(column), label, mask=found & (column == 0))
         wide_weight = weight.to(tl.float64)
-        bound = wide_weight * (tl.log(total) - nearest * precision).to(tl.float64)
+        bound = wide_weight * (tl.log(total) - nearest * rate).to(tl.float64)
         tl.store(facts + tile * 4, tl.sum(bound, axis=0))
         scatter = tl.sum(part.to(tl.float64) * distance.to(tl.float64), axis=1)
         tl.store(facts + tile * 4 + 1, tl.sum(scatter, axis=0))

@@ -96,7 +96,8 @@ def merge_runs(
     segment_sums : (n_segments, D) float64, OUT
     segment_masses : (n_segments,) float64, OUT
     moves : (n_segments, D) float64, OUT with MOVES, sums over masses, 0 where there is no mass
-    gains : (n_parts of features, n_segments) float64, OUT with MOVES, mass times the square of the move
+    gains : (1 + n_parts of features, n_segments) float64, OUT with MOVES, first 1 where there is any mass, else 0;
+        then mass times the square of the move
     """
     segment = tl.program_id(0).to(tl.int64)
     feature = tl.program_id(1) * FEATURES + tl.arange(0, FEATURES)
@@ -115,7 +116,36 @@ def merge_runs(
         move = total / tl.where(mass > 0.0, mass, 1.0)
         tl.store(moves + segment * n_features + feature, move, mask=wide)
         gain = mass * tl.sum(tl.where(wide, move * move, 0.0), axis=0)
-        tl.store(gains + tl.program_id(1) * tl.num_programs(0) + segment + tl.arange(0, 1), gain)
+        place = segment + tl.arange(0, 1)
+        tl.store(gains + (tl.program_id(1) + 1) * tl.num_programs(0) + place, gain)
+        if tl.program_id(1) == 0:
+            tl.store(gains + place, (mass > 0.0).to(tl.float64))
+
+
+@triton.jit
+def row_products(masses, left, right, n_rows, n_features, products, ROWS: tl.constexpr, FEATURES: tl.constexpr):
+    """Products of rows, with themselves and with others, times masses.
+
+    Parameters
+    ----------
+    masses : (n_rows,) float64, IN
+    left, right : (n_rows, n_features) float64, IN
+    products : (2, n_rows) float64, OUT, mass left left and mass left right
+    """
+    row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    inside = row < n_rows
+    square = tl.zeros((ROWS,), tl.float64)
+    cross = tl.zeros((ROWS,), tl.float64)
+    for begin in range(0, n_features, FEATURES):
+        feature = begin + tl.arange(0, FEATURES)
+        mask = inside[:, None] & (feature < n_features)[None, :]
+        a = tl.load(left + row[:, None] * n_features + feature[None, :], mask=mask, other=0.0)
+        b = tl.load(right + row[:, None] * n_features + feature[None, :], mask=mask, other=0.0)
+        square += tl.sum(a * a, axis=1)
+        cross += tl.sum(a * b, axis=1)
+    mass = tl.load(masses + row, mask=inside, other=0.0)
+    tl.store(products + row, mass * square, mask=inside)
+    tl.store(products + n_rows + row, mass * cross, mask=inside)
 
 
 @triton.jit
