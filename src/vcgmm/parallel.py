@@ -134,7 +134,7 @@ class Workers:
             stopped.set()  # after an error or an interruption, nobody takes another chunk
 
     def in_order(
-        self, work: Callable[[Task], Result], tasks: Generator[Task, None, None], at_most: int | None = None
+        self, work: Callable[[Task], Result], tasks: Generator[Task, None, None]
     ) -> Generator[tuple[Task, Result], None, None]:
         """Every task with what work(task) gives, in the order of the tasks, while further ones are worked on.
 
@@ -145,10 +145,7 @@ class Workers:
         tasks : generator
             Taken from this thread, as late as possible: few are in memory at a time.  Closed at the end, whatever
             happens; so should be what this returns.
-        at_most : int, optional
-            Tasks under way at a time, where that is less: threads that have not begun yet do not begin for a few.
         """
-        n_ahead = self.n_threads + IN_HAND if at_most is None else min(at_most, self.n_threads + IN_HAND)
         with closing(tasks):
             if self._pool is None:
                 for task in tasks:
@@ -158,7 +155,7 @@ class Workers:
             try:
                 for task in tasks:
                     waiting.append((task, self._pool.submit(work, task)))
-                    if len(waiting) >= n_ahead:
+                    if len(waiting) >= self.n_threads + IN_HAND:
                         done, future = waiting.popleft()
                         yield done, future.result()
                 while waiting:

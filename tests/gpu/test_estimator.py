@@ -12,9 +12,9 @@ torch = pytest.importorskip("torch", reason="tests of the GPU need torch")
 pytest.importorskip("triton", reason="tests of the GPU need Triton")
 
 from vcgmm import VCGMM, Coreset  # noqa: E402
-from vcgmm.gpu import backend  # noqa: E402
+from vcgmm.gpu import backend, preparing  # noqa: E402
 from vcgmm.gpu import memory as memory_module  # noqa: E402
-from vcgmm.gpu.memory import bytes_needed  # noqa: E402
+from vcgmm.gpu.memory import Shape, bytes_needed  # noqa: E402
 
 N_CLUSTERS = 8
 
@@ -188,8 +188,8 @@ def test_tensors_that_are_no_rows_are_refused(gpu: Any, tensor: Any, message: st
 
 
 def test_too_little_memory_is_said_before_it_begins(gpu: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    shape = (1000, 5, 128)
-    need = bytes_needed(1_000_000, 1000, 4, *shape)
+    shape = Shape(1000, 5, 128)
+    need = bytes_needed(1_000_000, 1000, 4, shape)
     device = torch.device("cuda", 0)
     monkeypatch.setattr(torch.cuda, "memory_reserved", lambda _device: 0)
     monkeypatch.setattr(torch.cuda, "memory_allocated", lambda _device: 0)
@@ -210,6 +210,23 @@ def test_too_little_memory_is_said_before_it_begins(gpu: Any, monkeypatch: pytes
     free(0.0)
     with pytest.raises(MemoryError, match="fewer components"):
         memory_module.check_memory(device, 1_000_000, 100, 0, shape)
+
+
+def test_variances_of_the_clusters_own_are_counted(gpu: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    n_clusters, n_features = 50_000, 300
+    shared, one, all_features = (
+        bytes_needed(100_000, n_features, 4, Shape(n_clusters, 5, 128, n)) for n in (0, 1, n_features)
+    )
+    wide = n_clusters * n_features
+    assert one - shared > 8 * wide  # sums of squares are taken by feature in any case
+    # Those of this E-step, of this M-step and of the last; variances and precisions in float32 to compute with.
+    assert all_features - one > (3 * 8 + 2 * 4) * wide
+    asked = []
+    monkeypatch.setattr(preparing, "check_memory", lambda *about: asked.append(about[-1].n_variances))
+    for kind, mixing in (("isotropic", "equal"), ("isotropic", "learned"), ("spherical", None), ("diag", None)):
+        options = {"covariance_type": kind, **({} if mixing is None else {"mixing": mixing})}
+        model(max_iter=1, **options).fit(blobs())
+    assert asked == [0, 1, 1, blobs().shape[1]]
 
 
 def test_torch_without_cuda_is_said(device: Any, monkeypatch: pytest.MonkeyPatch) -> None:

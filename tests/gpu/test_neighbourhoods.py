@@ -42,7 +42,11 @@ def test_equal_clusters_have_themselves_first(device: Any) -> None:
 
 
 @pytest.mark.parametrize("n_explore", [0, 3])
-def test_candidates_are_those_of_the_cpu(device: Any, n_explore: int) -> None:
+@pytest.mark.parametrize("compared", [512, 1])  # put together by one kernel, or by many
+def test_candidates_are_those_of_the_cpu(
+    device: Any, n_explore: int, compared: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "COMPARED", compared)
     n_clusters, length = 60, 16
     means = means_of(device, n_clusters)
     near = DeviceNeighbourhoods(n_clusters, 4, length, n_explore, 0, device)

@@ -133,8 +133,10 @@ def test_an_e_step_is_that_of_the_formulas(device: Any, mode: str) -> None:
     pieces = cut(groups.start, tiles.points, n)
     winners = torch.empty((n, n_best), dtype=torch.int32, device=device)
     posterior = Posterior.empty((n, n_best), n_clusters, device).with_facts(len(pieces))
-    posterior.precision.fill_(precision)
-    launch_search(points, groups.order, pieces, means, lists, means, tiles, mode, winners, posterior=posterior)
+    launch_search(
+        points, groups.order, pieces, means, lists, means, tiles, mode, winners, precision=precision,
+        posterior=posterior,
+    )  # fmt: skip
     exact = squares(X, means)
     near = exact.gather(1, winners.long())
     torch.testing.assert_close(near, exact.sort(1).values[:, :n_best], atol=TOLERANCE[mode], rtol=0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,8 +17,6 @@ from vcgmm.algorithm.two_level import two_level as two_level_on_cpu  # noqa: E40
 from vcgmm.gpu.arrays import on_host  # noqa: E402
 from vcgmm.gpu.greedy import seed_cells  # noqa: E402
 from vcgmm.gpu.hashing import count_distinct, row_hashes  # noqa: E402
-from vcgmm.gpu.lloyd import lloyd_steps  # noqa: E402
-from vcgmm.gpu.nearest import lists_between  # noqa: E402
 from vcgmm.gpu.partition import Partition  # noqa: E402
 from vcgmm.gpu.points import DevicePoints  # noqa: E402
 from vcgmm.gpu.seeding import seeded  # noqa: E402
@@ -201,30 +198,3 @@ def test_a_sample_is_spread_over_the_members_of_a_group(device: Any) -> None:
     assert [(row - 10) // 30 for row in rows[10:40]] == list(range(30))  # one of each run of thirty
     assert [(row - 910) // 10 for row in rows[40:]] == list(range(9))
     assert len(cells.sample(np.zeros(4, np.int64), draws).groups.order) == 0
-
-
-@pytest.mark.parametrize("most_rows", [1000, 1 << 20])  # by one program a cell, or by all
-@pytest.mark.parametrize("mode", ["fp32", "tf32", "bf16"])
-def test_lloyd_steps_move_centres_to_the_means_of_their_points(device: Any, mode: str, most_rows: int) -> None:
-    X, weights = mixture(400, 5, 9)
-    points = replace(on(device, X, weights), precision=mode)
-    cell = np.repeat([0, 2], 200)  # nobody is in the second cell
-    start, seeds = np.array([0, 3, 3, 9]), np.array([0, 50, 199, 200, 240, 280, 320, 360, 399])
-    centres = X[seeds].astype(np.float64)
-    centres[8] = 1e4  # no point is nearest to it
-    cells = Partition.by(torch.from_numpy(cell).to(device), 3, points.weights, points.weights)
-    origins = torch.from_numpy(np.stack([X[cell == c].mean(0) if c != 1 else X[0] for c in range(3)])).to(device)
-    found = lloyd_steps(
-        points, cells.groups, origins, lists_between(start, device),
-        torch.from_numpy(centres.astype(np.float32)).to(device), 3, most_rows,
-    )  # fmt: skip
-    for _ in range(3):
-        for c in (0, 2):
-            own = slice(start[c], start[c + 1])
-            rows, mass = X[cell == c].astype(np.float64), weights[cell == c]
-            nearest = ((rows[:, None] - centres[own][None]) ** 2).sum(2).argmin(1)
-            for k in np.unique(nearest):
-                centres[start[c] + k] = mass[nearest == k] @ rows[nearest == k] / mass[nearest == k].sum()
-    away = np.abs(found.cpu().numpy() - centres).max(1)
-    assert (away <= (1e-4 if mode == "fp32" else 0.5)).all()  # with fewer digits some points change sides
-    assert (away[:8] < 1e-3).sum() >= (8 if mode == "fp32" else 4)

@@ -13,7 +13,7 @@ from .partition import Partition
 from .points import DevicePoints
 
 #: Rows of a cell, and features of them, that a program compares with a candidate at a time.
-MOST_ROWS, LEAST_ROWS, FEATURES = 2048, 128, 16
+MOST_ROWS, LEAST_ROWS, FEATURES = 1024, 128, 16
 
 #: Rows of a warp: each of its threads has some rows alone, and adds up their features without the others.
 WARP_ROWS = 128

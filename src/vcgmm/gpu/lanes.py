@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
-from contextlib import AbstractContextManager, closing, nullcontext
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -20,6 +20,9 @@ SHARED_TYPES = ("float64", "float32", "float16", "int64", "int32", "int16", "int
 
 #: Values of a part of an array.
 PART_VALUES = 1 << 22
+
+#: Bytes of an array that go up at a time, buffers that they do it by, and threads that fill them.
+UPLOADED_BYTES, UPLOADING, UPLOADING_THREADS = 1 << 23, 3, 8
 
 #: Results that are under way before the host waits for the first of them.
 UNDER_WAY = 2
@@ -65,10 +68,8 @@ class Lanes:
         """Within it work goes to this stream."""
         return torch.cuda.stream(self._stream) if self.device.type == "cuda" else nullcontext()
 
-    def blocks(
-        self, tasks: Iterator[Task[Tag]], at_most: int | None = None
-    ) -> Generator[tuple[Tag, torch.Tensor], None, None]:
-        """Rows on the device, in order, on this stream; further ones, `at_most` so many, are read meanwhile."""
+    def blocks(self, tasks: Iterator[Task[Tag]]) -> Generator[tuple[Tag, torch.Tensor], None, None]:
+        """Rows on the device, in order, on this stream; further ones are read and copied meanwhile."""
 
         def fill(task: tuple[Tag, Callable[[], np.ndarray], _Buffer | None]) -> torch.Tensor:
             _, read, buffer = task
@@ -79,7 +80,7 @@ class Lanes:
                 return torch.from_numpy(np.ascontiguousarray(rows))
             return self._staged(buffer, rows)
 
-        with closing(self.workers.in_order(fill, self._with_buffers(tasks), at_most)) as done:
+        with closing(self.workers.in_order(fill, self._with_buffers(tasks))) as done:
             for (tag, _, buffer), staged in done:
                 with self.beside:
                     block = staged.to(self.device, non_blocking=True)
@@ -101,6 +102,33 @@ class Lanes:
                     yield self._taken(under_way)
             while under_way:
                 yield self._taken(under_way)
+
+    def upload(self, array: np.ndarray, out: torch.Tensor) -> None:
+        """Copy an array on the host as it is, all of it, to a tensor of its type and shape.
+
+        A few of torch's own threads fill the buffers: Python's take longer to start than to copy a small array.
+        """
+        if self.device.type != "cuda":
+            out.copy_(torch.from_numpy(array))
+            return
+        step = max(1, UPLOADED_BYTES // max(1, array[:1].nbytes))
+        with _torch_threads(min(UPLOADING_THREADS, self.workers.n_threads)):
+            for number, first in enumerate(range(0, len(array), step)):
+                rows = torch.from_numpy(array[first : first + step])
+                if number < UPLOADING:
+                    memory = torch.empty(rows.shape, dtype=rows.dtype, pin_memory=True)
+                    buffer = _Buffer(memory, torch.cuda.Event())
+                else:
+                    buffer = self._free.popleft()
+                    buffer.copied.synchronize()
+                staged = buffer.memory[: len(rows)]
+                staged.copy_(rows)
+                with self.beside:
+                    out[first : first + step].copy_(staged, non_blocking=True)
+                buffer.copied.record(self._stream)
+                self._free.append(buffer)
+        self._free.clear()  # they are shaped as the rows are
+        self.finish()
 
     def hand_over(self, tensor: torch.Tensor) -> torch.Tensor:
         """A tensor that was made on this stream, for use on the main one."""
@@ -139,6 +167,17 @@ class Lanes:
         staged = buffer.memory[: rows.nbytes].view(kind).view(rows.shape)
         np.copyto(staged.numpy(), rows)
         return staged
+
+
+@contextmanager
+def _torch_threads(n_threads: int) -> Iterator[None]:
+    """Within it torch uses no more threads on the host."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(min(before, n_threads))
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def parts_of(rows: Rows) -> Iterator[Task[Part]]:

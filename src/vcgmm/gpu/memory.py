@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import torch
+
+from ..algorithm.subspace import CHOICES, LEAST_GAIN
+from .neighbourhoods import POOL_VALUES
+from .sums import RUN
 
 GIGABYTE = 1 << 30
 
@@ -10,38 +16,60 @@ GIGABYTE = 1 << 30
 USABLE = 0.95
 
 
-def bytes_needed(
-    n_points: int, n_features: int, itemsize: int, n_clusters: int, truncation: int, n_candidates: int
-) -> int:
+@dataclass(frozen=True)
+class Shape:
+    """What of a fit its memory depends on, beside its points.
+
+    Attributes
+    ----------
+    n_clusters, truncation, n_candidates : int
+    n_variances : int
+        Variances that a cluster has in the M-step; 0 where all clusters share one and have equal weights.
+    """
+
+    n_clusters: int
+    truncation: int
+    n_candidates: int
+    n_variances: int = 0
+
+
+def bytes_needed(n_points: int, n_features: int, itemsize: int, shape: Shape) -> int:
     """Bytes on the device that a fit takes at its peak, beside rows that lie there already.
 
     Parameters
     ----------
     n_points : int
-    n_features, n_clusters, truncation, n_candidates : int
+    n_features : int
     itemsize : int
         Bytes of a stored value; 0 where the rows are used where they lie.
+    shape : Shape
     """
-    # Winners twice, shares and distances of old ones in float32; entries, their order and clusters when sorted.
-    per_point = truncation * (4 * 4 + 1 + 8 * 4 + 8) + 64
-    # Means and sums in float64 a few times over, lists with what is sorted to make them.
-    per_cluster = n_features * (8 * 6 + 4 * 4) + n_candidates * 8 * 8
+    # Winners, shares and keys, distances of old winners; keys, places and what a sort of them needs besides.
+    per_point = shape.truncation * (4 * 3 + 4 + 4 + 8 * 3) + 64
+    # What a start in few dimensions looks at.
+    per_point += 4 * min(n_features // LEAST_GAIN, CHOICES[-1])
+    # Sums of runs in float32: at least one for each cluster.
+    per_run = 4 * n_features * (2 if shape.n_variances else 1)
+    # Means, moves and sums in float64 a few times over, lists with what is sorted to make them.
+    per_cluster = n_features * (8 * 8 + 4 * 3) + shape.n_candidates * 8 * 8
+    # Variances and sums of squares in float64 a few times over; variances and precisions in float32.
+    per_cluster += shape.n_variances * (8 * 6 + 4 * 4) + (n_features * 8 if shape.n_variances else 0)
+    n_runs = shape.n_clusters + n_points * shape.truncation // RUN
     blocks = 4 * (1 << 29)  # what is converted or compared at a time
-    return n_points * (n_features * itemsize + per_point) + n_clusters * per_cluster + blocks
+    if shape.n_variances > 1:  # precisions of the clusters that are compared, and their products with the means
+        blocks += 3 * 4 * POOL_VALUES
+    every_point = n_points * (n_features * itemsize + per_point)
+    return every_point + shape.n_clusters * per_cluster + n_runs * per_run + blocks
 
 
-def check_memory(
-    device: torch.device, n_points: int, n_features: int, itemsize: int, shape: tuple[int, int, int]
-) -> None:
+def check_memory(device: torch.device, n_points: int, n_features: int, itemsize: int, shape: Shape) -> None:
     """Refuse a fit that the device has no room for, and say what would fit.
 
     Parameters
     ----------
     device : torch.device
-    n_points, n_features, itemsize : int
+    n_points, n_features, itemsize, shape
         As in `bytes_needed`.
-    shape : tuple
-        n_clusters, truncation and n_candidates.
 
     Raises
     ------
@@ -50,22 +78,24 @@ def check_memory(
     if device.type != "cuda":
         return
     free, _ = torch.cuda.mem_get_info(device)
-    cached = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    needed = bytes_needed(n_points, n_features, itemsize, shape)
+    if needed <= USABLE * free:
+        return
+    cached = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)  # takes milliseconds
     room = int(USABLE * (free + cached))
-    needed = bytes_needed(n_points, n_features, itemsize, *shape)
     if needed <= room:
         return
-    fixed = bytes_needed(0, n_features, itemsize, *shape)
+    fixed = bytes_needed(0, n_features, itemsize, shape)
     fits = (room - fixed) * n_points // (needed - fixed)
-    half = bytes_needed(n_points, n_features, 2, *shape) if itemsize > 2 else needed
+    half = bytes_needed(n_points, n_features, 2, shape) if itemsize > 2 else needed
     remedies = []
     if half <= room:
         remedies.append("precision='bf16'")
-    if fits >= shape[0]:
+    if fits >= shape.n_clusters:
         remedies.append(f"coreset_size={fits:,} or less".replace(",", "_"))
     remedies.append("fewer components" if not remedies else "device='cpu'")
     raise MemoryError(
-        f"A fit to {n_points:,} points of {n_features:,} features with n_components={shape[0]:,} needs about "
-        f"{needed / GIGABYTE:.1f} GiB on {device}, where {room / GIGABYTE:.1f} GiB can be used. "
+        f"A fit to {n_points:,} points of {n_features:,} features with n_components={shape.n_clusters:,} needs "
+        f"about {needed / GIGABYTE:.1f} GiB on {device}, where {room / GIGABYTE:.1f} GiB can be used. "
         f"Use {', or '.join(remedies)}."
     )

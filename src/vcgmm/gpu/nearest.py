@@ -19,7 +19,7 @@ from .tiling import Tiling, tiling
 PAIRS, PAIR_FEATURES = 32, 128
 
 #: Points whose old winners one program looks up, where it also compares them, so many features at a time …
-LOOKED_UP_AND_COMPARED, LOOKED_UP_FEATURES = 32, 32
+LOOKED_UP_AND_COMPARED, LOOKED_UP_FEATURES = 32, 64
 
 #: … and where it does not: rows with more features than this are compared pair by pair, which are first gathered.
 LOOKED_UP, FEW_FEATURES = 128, 64
@@ -53,14 +53,12 @@ class Posterior:
 
     Attributes
     ----------
-    precision : (1,) float32 tensor
     shares : (N', C') float32 tensor
     keys : (N', C') int tensor
     labels : (N',) int tensor
     facts : (n_pieces, 4) float64 tensor
     """
 
-    precision: torch.Tensor
     shares: torch.Tensor
     keys: torch.Tensor
     labels: torch.Tensor
@@ -71,7 +69,6 @@ class Posterior:
         """Room for that of points and winners (N', C'); facts are made when the number of pieces is known."""
         kind = label_type(n_clusters)
         return cls(
-            torch.full((1,), -1.0, device=device),
             torch.empty(shape, dtype=torch.float32, device=device),
             torch.empty(shape, dtype=kind, device=device),
             torch.empty(shape[0], dtype=kind, device=device),
@@ -162,6 +159,7 @@ def launch_search(
     near: torch.Tensor | None = None,
     old: torch.Tensor | None = None,
     extra: torch.Tensor | None = None,
+    precision: float = -1.0,
     posterior: Posterior | None = None,
     costs: Costs | None = None,
     by_place: bool = False,
@@ -186,7 +184,7 @@ def launch_search(
         winners if old is None else old,
         winners if extra is None else extra,
         points.weights,
-        winners if posterior is None else posterior.precision,
+        precision,
         winners,
         winners if near is None else near,
         winners if posterior is None else posterior.shares,

@@ -6,13 +6,15 @@ import math
 from typing import Any
 
 import torch
+import triton
 
 from ..algorithm.cells import FOLLOWERS, GROUP_SIZE, LINKED_AT_FIRST, LINKED_EVERY, POOL_SIZE
 from ..algorithm.random import generator
 from ..kernels.neighbors import BAND
-from .cells import sort_by_group
+from .cells import Groups, sort_by_group
+from .kernels.ranking import join_lists
 from .nearest import lists_of
-from .ranking import distinct_in_order, ranked
+from .ranking import AT_ONCE, COMPARED, distinct_in_order, ranked
 
 #: Up to so many clusters are all compared with one another: on a GPU that is no more work than to divide them.
 ALL_COMPARED = 4096
@@ -61,7 +63,6 @@ class DeviceNeighbourhoods:
         self.n_updates = 0
         self.nearest = torch.full((n_clusters, n_candidates), -1, dtype=torch.int32, device=device)
         self.neighbors = self.nearest[:, :n_neighbors]
-        # These stay where they are: what is recorded reads them there.
         self.candidates = torch.full((n_clusters, self.width), -1, dtype=torch.int32, device=device)
         self.ordered = torch.empty_like(self.candidates)
         self.lists = lists_of(self.candidates)
@@ -160,15 +161,7 @@ class DeviceNeighbourhoods:
     def _join(self) -> None:
         """Candidates: the search space of the paper, the nearest, followers, then random ones."""
         n_clusters, length = self.nearest.shape
-        room, nearest = int(FOLLOWERS * length), self.nearest
-        every = [
-            torch.arange(n_clusters, dtype=torch.int32, device=nearest.device).unsqueeze(1),
-            self.neighbors[self.neighbors].view(n_clusters, -1),
-            nearest[:, : length - room],
-            followers_of(nearest, room),
-            nearest[:, length - room :],
-        ]
-        candidates = distinct_in_order(torch.cat(every, dim=1), length, n_clusters)
+        candidates = joined(self.nearest, self.n_neighbors, int(FOLLOWERS * length))
         if self.width > length:
             candidates = with_random(candidates, self.width, n_clusters, self._draws(EXPLORATION))
         self._take(candidates)
@@ -237,15 +230,54 @@ def near_groups(means: torch.Tensor, groups: torch.Tensor, pool_size: int) -> to
     return near
 
 
+def joined(nearest: torch.Tensor, n_neighbors: int, room: int) -> torch.Tensor:
+    """Candidates from lists (C, L) int32, as many: itself, neighbours of neighbours, the nearest, some followers.
+
+    Parameters
+    ----------
+    nearest : (C, L) int32 tensor, itself first, then in order
+    n_neighbors : int
+    room : int
+        Followers that come before as many of those that are listed last.
+    """
+    n_clusters, length = nearest.shape
+    n_places = 1 + n_neighbors * n_neighbors + length + room
+    if n_places <= COMPARED:
+        groups = follower_groups(nearest)
+        candidates = torch.empty_like(nearest)
+        join_lists[(n_clusters,)](
+            nearest, groups.order, groups.start, n_clusters, length, n_neighbors, room, n_places, candidates,
+            BAND=BAND, PLACES=triton.next_power_of_2(n_places), COUNT=triton.next_power_of_2(length),
+            AT_ONCE=min(AT_ONCE, triton.next_power_of_2(n_places)),
+        )  # fmt: skip
+        return candidates
+    neighbors = nearest[:, :n_neighbors]
+    every = [
+        torch.arange(n_clusters, dtype=torch.int32, device=nearest.device).unsqueeze(1),
+        neighbors[neighbors].reshape(n_clusters, -1),
+        nearest[:, : length - room],
+        followers_of(nearest, room),
+        nearest[:, length - room :],
+    ]
+    return distinct_in_order(torch.cat(every, dim=1), length, n_clusters)
+
+
+def follower_groups(nearest: torch.Tensor) -> Groups:
+    """Places in lists (C, L) int32, without those of the cluster itself, by who is listed there.
+
+    Band by band, and within a band follower by follower: in this order followers come to their places.
+    """
+    n_clusters, length = nearest.shape
+    listed = torch.nn.functional.pad(nearest[:, 1:], (0, -(length - 1) % BAND), value=n_clusters)
+    return sort_by_group(listed.view(n_clusters, -1, BAND).transpose(0, 1).reshape(-1), n_clusters)
+
+
 def followers_of(nearest: torch.Tensor, room: int) -> torch.Tensor:
     """For every cluster those that have it high on their own lists (C, L) int32, the highest first; -1: none."""
     n_clusters, length = nearest.shape
     if room == 0 or length < 2:
         return torch.full((n_clusters, room), -1, dtype=torch.int32, device=nearest.device)
-    missing = -(length - 1) % BAND
-    listed = torch.nn.functional.pad(nearest[:, 1:], (0, missing), value=n_clusters)
-    # Band by band, and within a band follower by follower: in this order they come to their places.
-    groups = sort_by_group(listed.view(n_clusters, -1, BAND).transpose(0, 1).reshape(-1), n_clusters)
+    groups = follower_groups(nearest)
     places = groups.start[:-1].unsqueeze(1) + torch.arange(room, device=nearest.device)
     found = groups.order[places.clamp(max=len(groups.order) - 1)]
     followers = torch.div(found, BAND, rounding_mode="floor") % n_clusters

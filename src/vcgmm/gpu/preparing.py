@@ -14,6 +14,7 @@ from ..algorithm.attempts import CORESET
 from ..algorithm.coreset import Coreset, all_rows
 from ..algorithm.frame import Frame, Moments
 from ..algorithm.frame import moments as moments_by_parts
+from ..algorithm.models.families import FAMILIES
 from ..algorithm.pipeline import check_distinct, make_coreset, refuse_too_few
 from ..algorithm.random import generator
 from ..algorithm.settings import Settings
@@ -22,7 +23,7 @@ from ..parallel import Workers
 from .coreset import lightweight_coreset, moments
 from .hashing import count_distinct
 from .lanes import Lanes, Task
-from .memory import check_memory
+from .memory import Shape, check_memory
 from .passes import DevicePasses
 from .points import STORED, DevicePoints
 from .tensors import TensorRows, blocks_of, rows_on
@@ -31,9 +32,6 @@ FLOAT32 = np.dtype(np.float32)
 
 #: Values that are copied to the device at a time.
 COPIED_VALUES = 1 << 21
-
-#: Blocks of that size for which a thread is worth starting: to start one takes about as long as to copy one.
-BLOCKS_OF_A_THREAD = 3
 
 #: Types of rows on the host that are stored on the device as they are: they are small, and no digit is lost.
 NARROW = {"uint8": torch.uint8, "int8": torch.int8, "float16": torch.float16}
@@ -167,6 +165,10 @@ class Plan:
         """Rows of the host, entered into a frame or as they are, on the device."""
         array = source if isinstance(source, np.ndarray) else source.array
         stored = torch.empty((len(source), array.shape[1]), dtype=kind, device=self.device)
+        plain = array.dtype.isnative and array.flags.c_contiguous and array.flags.writeable
+        if plain and frame is None and array is source:
+            Lanes(self.device, self.workers).upload(array, stored)
+            return stored
         step = max(1, COPIED_VALUES // array.shape[1])
 
         def tasks() -> Iterator[Task[slice]]:
@@ -175,8 +177,7 @@ class Plan:
                 yield place, lambda place=place: source[place]  # type: ignore[misc]
 
         lanes = Lanes(self.device, self.workers)
-        at_most = max(2, len(source) // (BLOCKS_OF_A_THREAD * step))
-        with closing(lanes.blocks(tasks(), at_most)) as blocks:
+        with closing(lanes.blocks(tasks())) as blocks:
             for place, block in blocks:
                 with lanes.beside:
                     stored[place] = block if frame is None else _entered(block, frame).to(kind)
@@ -209,7 +210,9 @@ class Plan:
 
     def _check_memory(self, n_points: int, n_features: int, itemsize: int) -> None:
         settings = self.settings
-        shape = (settings.n_components, settings.truncation, settings.n_candidates + settings.n_explore)
+        n_variances = 0 if settings.is_shared else FAMILIES[settings.covariance_type].n_squares(n_features)
+        n_candidates = settings.n_candidates + settings.n_explore
+        shape = Shape(settings.n_components, settings.truncation, n_candidates, n_variances)
         check_memory(self.device, n_points, n_features, itemsize, shape)
 
 

@@ -11,17 +11,13 @@ import torch
 from ..algorithm.estep import State
 from ..algorithm.mstep import Statistics, initial_variance
 from .arrays import CountedArray, DeviceArray, as_tensor
-from .cells import Pieces, cut, sort_by_group
+from .cells import Groups, Pieces, cut, sort_by_group
 from .costs import Costs
-from .nearest import FEW_FEATURES, Posterior, distances_of, launch_search, unlisted_distances
+from .nearest import Posterior, distances_of, launch_search, unlisted_distances
 from .neighbourhoods import DeviceNeighbourhoods
 from .points import DevicePoints
-from .recording import Recorded
-from .sums import Entries, Sums, entries_of, weighted_sums
-from .tiling import tiling
-
-#: Winners of all points up to which E-steps are recorded: with more of them the device is slower than the host.
-RECORDED = 1 << 23
+from .sums import Entries, entries_of, weighted_sums
+from .tiling import Tiling, tiling
 
 
 @dataclass(frozen=True)
@@ -56,22 +52,12 @@ class Totals(NamedTuple):
     n_evaluations: int
 
 
-@dataclass(frozen=True)
-class Step:
-    """What an E-step leaves on the device.
+class Cells(NamedTuple):
+    """Points by their nearest cluster, and the tiles of a search over them."""
 
-    Attributes
-    ----------
-    sums : Sums
-    facts : (n,) float64 tensor
-        Those of `search_tiles` added up, the number of clusters with any weight, and the parts of the gain.
-    n_evaluations : int
-        As of `Found`.
-    """
-
-    sums: Sums
-    facts: torch.Tensor
-    n_evaluations: int
+    groups: Groups
+    pieces: Pieces
+    tiles: Tiling
 
 
 @dataclass(frozen=True)
@@ -137,10 +123,7 @@ class DeviceSearch:
         self._posterior = Posterior.empty(shape, n_clusters, points.device)
         self._posterior.labels.copy_(labels)
         self._only_labels = True  # nothing but the nearest is known yet
-        self._means = torch.empty((n_clusters, points.n_features), dtype=torch.float32, device=points.device)
-        # With more features the host waits for the number of winners that are not listed.
-        few = len(points) * truncation <= RECORDED and points.n_features <= FEW_FEATURES
-        self._steps: Recorded[Step] = Recorded(points.device, worthwhile=few)
+        self._cells: Cells | None = None
 
     @property
     def neighbors(self) -> np.ndarray:
@@ -153,44 +136,37 @@ class DeviceSearch:
 
     def warm_up(self, means: Any) -> tuple[float, int]:
         """One E-step without responsibilities: error of the nearest winners, distances computed."""
-        linked = self.neighbourhoods.update(self._use(means))
-        totals = self.search(self._means, -1.0).totals()
+        used = as_tensor(means, self.points.device).float()
+        linked = self.neighbourhoods.update(used)
+        totals = self.search(used, -1.0).totals()
         return totals.error, linked + totals.n_evaluations
 
     def e_step(self, means: Any, variance: float | None) -> Statistics:
         """New winners and neighbours, and the sums of the M-step."""
         if variance is None:
             variance = initial_variance(self.start_error, self.total_weight, means.shape[1], self.variance_floor)
-        linked = self.neighbourhoods.update(self._use(means))
-        self._posterior.precision.fill_(0.5 / variance)
-        step = self._steps(self._take_step)
+        used = as_tensor(means, self.points.device).float()
+        linked = self.neighbourhoods.update(used)
+        found = self.search(used, 0.5 / variance)
+        sums = weighted_sums(self.points, self.entries(), used)
         arrays: dict[str, Any] = {
-            "means": DeviceArray(self._means.double()),
-            "shifts": DeviceArray(step.sums.shifts),
-            "found_moves": DeviceArray(step.sums.moves),
+            "means": DeviceArray(used.double()),
+            "shifts": DeviceArray(sums.shifts),
+            "found_moves": DeviceArray(sums.moves),
         }
-        masses = step.sums.masses.clone()
-        log_sum, scatter, _, n_unlisted, n_active, *gains = step.facts.tolist()
+        facts = torch.cat([found.facts.sum(0), sums.gains.sum(1)])
+        self._cells = self._group(len(used))  # what the next step begins with, before the host waits for this one
+        log_sum, scatter, _, n_unlisted, n_active, *gains = facts.tolist()
         return DeviceStatistics(
             variance=variance,
-            masses=CountedArray(masses, int(n_active)),  # type: ignore[arg-type]
+            masses=CountedArray(sums.masses, int(n_active)),  # type: ignore[arg-type]
             scatter=scatter,
             log_sum=log_sum,
             total_weight=self.total_weight,
-            n_evaluations=linked + step.n_evaluations + int(n_unlisted),
+            n_evaluations=linked + found.n_evaluations + int(n_unlisted),
             found_gain=sum(gains),
             **arrays,
         )
-
-    def _use(self, means: Any) -> torch.Tensor:
-        """Means (C, D) for the next steps, as float32 in a place of their own."""
-        return self._means.copy_(as_tensor(means, self.points.device))
-
-    def _take_step(self) -> Step:
-        """Search, and take the sums; the host waits for nothing."""
-        found = self._search(self._means, None)
-        sums = weighted_sums(self.points, self.entries(), self._means)
-        return Step(sums, torch.cat([found.facts.sum(0), sums.gains.sum(1)]), found.n_evaluations)
 
     def scatter(self, statistics: Statistics, means: Any) -> float:  # noqa: ARG002
         """Scatter of the last E-step's responsibilities about other means."""
@@ -216,6 +192,7 @@ class DeviceSearch:
         """Go on from a state."""
         self.winners.copy_(torch.from_numpy(state["winners"]))
         self._posterior.labels.copy_(self.winners[:, 0])
+        self._cells = None
         self._only_labels = bool((self.winners[:, 1:] < 0).all())
         self.start_error = state["start_error"]
         self.neighbourhoods.restore(state)
@@ -226,21 +203,23 @@ class DeviceSearch:
 
     def search(self, means: torch.Tensor, precision: float, costs: Costs | None = None) -> Found:
         """New winners and shares, for means (C, D) float32; `precision` as in `search_tiles`."""
-        self._posterior.precision.fill_(precision)
-        return self._search(means, costs)
-
-    def _search(self, means: torch.Tensor, costs: Costs | None) -> Found:
         points, near = self.points, self.neighbourhoods
-        groups = sort_by_group(self._posterior.labels, len(means))
-        extra = None
+        groups, pieces, tiles = self._cells or self._group(len(means))
+        self._cells, extra = None, None
         if not self._only_labels:
             extra = unlisted_distances(points, near.ordered, means, self.winners, costs)
-        tiles = tiling(points.n_features, len(points) / len(means), near.lists.longest, points.precision)
-        pieces = cut(groups.start, tiles.points, len(points))
         posterior = self._posterior.with_facts(len(pieces))
         launch_search(
             points, groups.order, pieces, means, near.lists, means, tiles, points.precision, self.winners,
-            old=None if extra is None else self.winners, extra=extra, posterior=posterior, costs=costs,
+            old=None if extra is None else self.winners, extra=extra, precision=precision, posterior=posterior,
+            costs=costs,
         )  # fmt: skip
         self._only_labels = False
         return Found(posterior.facts, pieces, len(points) * near.lists.longest)
+
+    def _group(self, n_clusters: int) -> Cells:
+        """Points by their nearest cluster, cut into tiles."""
+        points, longest = self.points, self.neighbourhoods.lists.longest
+        groups = sort_by_group(self._posterior.labels, n_clusters)
+        tiles = tiling(points.n_features, len(points) / n_clusters, longest, points.precision)
+        return Cells(groups, cut(groups.start, tiles.points, len(points)), tiles)

@@ -18,12 +18,13 @@ from ..algorithm.two_level import (
     share_by_potential,
 )
 from .arrays import DeviceArray
+from .cells import sort_by_group
 from .exact import Urn
 from .greedy import CellSeeds, seed_cells
-from .lloyd import lloyd_steps
 from .nearest import distances_of, lists_between, nearest_listed
 from .partition import Partition
 from .points import DevicePoints
+from .sums import Entries, weighted_sums
 
 
 def two_level(points: DevicePoints, n_clusters: int, rng: np.random.Generator) -> Start:
@@ -123,7 +124,11 @@ class DeviceCells:
         k = np.diff(centre_start)
         counts = np.minimum(cells.sizes, sample * k)
         some = cells.groups if (counts == cells.sizes).all() else cells.sample(counts, self.draws).groups
-        centres = lloyd_steps(points, some, self.centres, lists, centres, steps, int(counts.max()))
+        for _ in range(steps):
+            ids, _ = nearest_listed(points, some, self.centres, lists, centres, by_place=True)
+            members = sort_by_group(ids.view(-1), len(centres))
+            entries = Entries(some.order[members.order], points.weights, members.start)
+            centres = (centres + weighted_sums(points, entries, centres).moves).float()
         ids, near = nearest_listed(points, cells.groups, self.centres, lists, centres)
         self.n_evaluations += int((counts * k * steps + cells.sizes * k).sum())
         self.centres, self.labels, self.distances = centres, ids.view(-1), near.view(-1)

@@ -35,10 +35,76 @@ def first_distinct(
         other = tl.load(here + earlier, mask=earlier < n_places, other=-1)
         same = (own[:, None] == other[None, :]) & (earlier[None, :] < place[:, None])
         n_before += tl.sum(same.to(tl.int32), axis=1)
+    store_firsts(own, n_before, target, count, COUNT)
+
+
+@triton.jit
+def store_firsts(own, n_before, target, count, COUNT: tl.constexpr):
+    """Store the first `count` of ids (PLACES,) that none before is equal to, and -1 where there are fewer."""
     is_first = ((n_before == 0) & (own >= 0)).to(tl.int32)
     rank = tl.cumsum(is_first, axis=0) - 1
     tl.store(target + rank, own, mask=(is_first > 0) & (rank < count))
-    # Places that nobody has come to.
     column = tl.arange(0, COUNT)
-    tl.store(target + column, tl.full((COUNT,), -1, found.dtype.element_ty),
-             mask=(column >= tl.sum(is_first, axis=0)) & (column < count))  # fmt: skip
+    missing = (column >= tl.sum(is_first, axis=0)) & (column < count)
+    tl.store(target + column, tl.full((COUNT,), -1, target.dtype.element_ty), mask=missing)
+
+
+@triton.jit
+def proposed(place, cluster, nearest, order, start, n_clusters, length, n_neighbors, room, BAND: tl.constexpr):
+    """Who is proposed to a cluster at some places (P,): int32, -1 for nobody.  See `join_lists`."""
+    own = nearest + cluster * length
+    head = 1 + n_neighbors * n_neighbors
+    followers = head + length - room
+    tail = followers + room
+    in_union = (place >= 1) & (place < head)
+    via = tl.load(own + (place - 1) // n_neighbors, mask=in_union, other=0).to(tl.int64)
+    union = tl.load(nearest + via * length + (place - 1) % n_neighbors, mask=in_union, other=-1)
+    in_head = (place >= head) & (place < followers)
+    in_tail = (place >= tail) & (place < tail + room)
+    rank = tl.where(in_head, place - head, place - tail + length - room)
+    listed = tl.load(own + rank, mask=in_head | in_tail, other=-1)
+    at = tl.load(start + cluster) + place - followers
+    following = (place >= followers) & (place < tail) & (at < tl.load(start + cluster + 1))
+    follower = (tl.load(order + at, mask=following, other=0) // BAND % n_clusters).to(tl.int32)
+    found = tl.where(in_union, union, tl.where(following, follower, listed))
+    return tl.where(place == 0, cluster.to(tl.int32), found)
+
+
+@triton.jit
+def join_lists(
+    nearest,
+    order,
+    start,
+    n_clusters,
+    length,
+    n_neighbors,
+    room,
+    n_places,
+    candidates,
+    BAND: tl.constexpr,
+    PLACES: tl.constexpr,
+    COUNT: tl.constexpr,
+    AT_ONCE: tl.constexpr,
+):
+    """The first `length` different ones of: itself, neighbours of neighbours, the nearest, followers, the others.
+
+    Parameters
+    ----------
+    nearest : (C, length) int32, IN, the nearest of each cluster, itself first; the first n_neighbors of them are
+        its neighbours, the last `room` come after the followers
+    order, start : IN, places in the lists, band by band, by who is listed there: `neighbourhoods.follower_groups`
+    n_places : int, IN, 1 + n_neighbors^2 + length + room
+    candidates : (C, length) int32, OUT
+    PLACES, COUNT : constexpr, powers of two from n_places and from length on
+    AT_ONCE : constexpr, as in `first_distinct`
+    """
+    cluster = tl.program_id(0).to(tl.int64)
+    place = tl.arange(0, PLACES)
+    own = proposed(place, cluster, nearest, order, start, n_clusters, length, n_neighbors, room, BAND)
+    n_before = tl.zeros((PLACES,), tl.int32)
+    for begin in range(0, n_places, AT_ONCE):
+        earlier = begin + tl.arange(0, AT_ONCE)
+        other = proposed(earlier, cluster, nearest, order, start, n_clusters, length, n_neighbors, room, BAND)
+        same = (own[:, None] == other[None, :]) & (earlier[None, :] < place[:, None])
+        n_before += tl.sum(same.to(tl.int32), axis=1)
+    store_firsts(own, n_before, candidates + cluster * length, length, COUNT)

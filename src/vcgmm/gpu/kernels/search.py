@@ -93,7 +93,7 @@ def search_tiles(
     old : (N, N_BEST) int32, IN, winners of before, -1 for none; may be the same as `winners`
     extra : (N, N_BEST) float32, IN, their squared distances where they are not on the list, else infinite
     weights : (N,) float32, IN
-    precision : (1,) float32, IN with POSTERIOR, 1 / (2 sigma^2), or 1 for costs; negative: the nearest takes all
+    precision : float, IN, 1 / (2 sigma^2), or 1 for costs; negative: the nearest takes all
     winners : (N, N_BEST) int32, OUT, nearest first
     near : (N, N_BEST) float32, OUT without POSTERIOR, squared distances
     shares : (N, N_BEST) float32, OUT with POSTERIOR, gamma s; 0 where negligible
@@ -169,12 +169,11 @@ def search_tiles(
     tl.store(winners + target + column, winner, mask=found)
     if POSTERIOR:
         weight = tl.load(weights + row, mask=inside, other=0.0)
-        rate = tl.load(precision + tl.zeros((1,), tl.int32))
         nearest = tl.min(tl.where(found, distance, float("inf")), axis=1)
         nearest = tl.where(inside, nearest, 0.0)
         distance = tl.where(found, distance, nearest[:, None])
-        share = tl.exp(tl.minimum((nearest[:, None] - distance) * rate[:, None], 0.0))
-        share = tl.where(found & ((rate >= 0)[:, None] | (column == 0)), share, 0.0)
+        share = tl.exp(tl.minimum((nearest[:, None] - distance) * precision, 0.0))
+        share = tl.where(found & ((precision >= 0) | (column == 0)), share, 0.0)
         total = tl.where(inside, tl.sum(share, axis=1), 1.0)
         part = tl.where(share > NEGLIGIBLE, share * (weight / total)[:, None], 0.0)
         tl.store(shares + target + column, part, mask=found)
@@ -183,7 +182,7 @@ def search_tiles(
         label = winner.to(labels.dtype.element_ty)
         tl.store(labels + row[:, None] + tl.zeros_like(column), label, mask=found & (column == 0))
         wide_weight = weight.to(tl.float64)
-        bound = wide_weight * (tl.log(total) - nearest * rate).to(tl.float64)
+        bound = wide_weight * (tl.log(total) - nearest * precision).to(tl.float64)
         tl.store(facts + tile * 4, tl.sum(bound, axis=0))
         scatter = tl.sum(part.to(tl.float64) * distance.to(tl.float64), axis=1)
         tl.store(facts + tile * 4 + 1, tl.sum(scatter, axis=0))
@@ -245,14 +244,18 @@ def unlisted_costs(
     unlisted = (known & ~there).to(tl.int32)
     costs = tl.where(unlisted > 0, 0.0, float("inf"))
     if COMPARE:
-        for k in range(N_BEST):
-            at = column == k
-            wanted = tl.sum(tl.where(at, unlisted, 0), axis=1) > 0
-            if tl.max(wanted.to(tl.int32), axis=0) > 0:
-                centre = tl.sum(tl.where(at & (unlisted > 0), winner, 0), axis=1).to(tl.int64)
-                total = pair_costs(
-                    points, stride, n_features, scale, row, centre, wanted, centres, precisions, offsets, POINTS,
-                    FEATURES, FORM,
-                )  # fmt: skip
-                costs = tl.where(at & wanted[:, None], total[:, None], costs)
+        # They are few: one after the other, each by all lanes.
+        place = tl.arange(0, POINTS)[:, None] * COLUMNS + column
+        one = tl.zeros((1,), tl.int64)
+        for _ in range(tl.sum(tl.sum(unlisted, axis=1), axis=0)):
+            following = tl.min(tl.min(tl.where(unlisted > 0, place, POINTS * COLUMNS), axis=1), axis=0)
+            here_only = place == following
+            centre = tl.sum(tl.sum(tl.where(here_only, winner, 0), axis=1), axis=0)
+            point = tl.program_id(0).to(tl.int64) * POINTS + following // COLUMNS
+            total = pair_costs(
+                points, stride, n_features, scale, one + point, one + centre, one >= 0, centres, precisions,
+                offsets, 1, FEATURES, FORM,
+            )  # fmt: skip
+            costs = tl.where(here_only, total[:, None], costs)
+            unlisted = tl.where(here_only, 0, unlisted)
     tl.store(extra + row[:, None] * N_BEST + column, costs, mask=inside)
