@@ -71,10 +71,6 @@ class DevicePoints:
         """Coordinates of these points (n, D) float32, on the device."""
         return self.stored[rows].to(torch.float32) * self.scale
 
-    def take(self, rows: np.ndarray) -> np.ndarray:
-        """Coordinates of these points (n, D) float32, on the host."""
-        return self.at(torch.from_numpy(rows).to(self.device)).cpu().numpy()
-
     def blocks(self) -> Iterator[slice]:
         """All points, a bounded number at a time."""
         step = max(1, BLOCK_VALUES // self.n_features)

@@ -68,7 +68,7 @@ def start_in_subspace(
 
 
 class Sampled:
-    """As much of `LocalPoints` as the search for directions asks for.
+    """As much of `LocalPoints` as the search for directions asks for: its sample stays on the device.
 
     Parameters
     ----------
@@ -79,22 +79,21 @@ class Sampled:
     def __init__(self, points: DevicePoints, workers: Workers) -> None:
         self.n_features = points.n_features
         self.frame = points.frame
-        self.take = points.take
         self.workers = workers
-        self._n_points = len(points)
-        self._device = points.device
-
-        self._sample: torch.Tensor | None = None
+        self._points = points
 
     def __len__(self) -> int:
         """Number of points N'."""
-        return self._n_points
+        return len(self._points)
 
-    def scatter_times(self, rows: np.ndarray, matrix: np.ndarray) -> np.ndarray:
-        """As `algorithm.subspace.scatter_times`, on the device; always of the same rows (n, D)."""
-        if self._sample is None:
-            self._sample = torch.from_numpy(rows).to(self._device)
-        product: torch.Tensor = self._sample.T @ (self._sample @ torch.from_numpy(matrix).to(self._device))
+    def take(self, rows: np.ndarray) -> DeviceArray:
+        """Coordinates of these points (n, D) float32."""
+        return DeviceArray(self._points.at(torch.from_numpy(rows).to(self._points.device)))
+
+    def scatter_times(self, rows: Any, matrix: np.ndarray) -> np.ndarray:
+        """As `algorithm.subspace.scatter_times`; the product (D, d) is on the host."""
+        sample: torch.Tensor = rows.tensor
+        product = sample.T @ (sample @ torch.from_numpy(matrix).to(sample.device))
         return product.cpu().numpy()
 
 
