@@ -16,6 +16,8 @@ from numba import config
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
+from .jit import kernel
+
 #: Bytes that are fetched at once.
 LINE = 64
 
@@ -48,3 +50,13 @@ def _nothing(array: np.ndarray, offset: int) -> None:
 prefetch: Callable[[np.ndarray, int], None] = (
     _nothing if cast("Any", config).DISABLE_JIT else cast("Any", intrinsic(_hint))
 )
+
+
+@kernel
+def hint_row(array: np.ndarray, row: int) -> None:
+    """All of a row of a C-ordered matrix will be read soon."""
+    width = array.shape[1] * array.itemsize
+    begin = row * width
+    for offset in range(begin, begin + width, LINE):
+        prefetch(array, offset)
+    prefetch(array, begin + width - 1)
