@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .algorithm import seeding
-from .algorithm.coreset import all_rows
+from .algorithm.coreset import all_rows, in_memory
 from .algorithm.coreset import lightweight_coreset as draw_coreset
 from .algorithm.frame import moments
 from .algorithm.pipeline import check_distinct, to_local
@@ -75,7 +75,7 @@ def lightweight_coreset(
         progress.start("coreset", 2 * rows.n_samples)
         facts = moments(rows, weights, workers, progress.advance)
         rng = generator(draw_seed(random_state))
-        coreset = draw_coreset(rows, facts, weights, size, rng, 1, workers, progress.advance)
+        coreset = in_memory(draw_coreset(rows, facts, weights, size, rng, 1, workers, progress.advance), workers)
         progress.finish()
     return Coreset.of(coreset.points, coreset.weights * rows.weight_unit, coreset.indices, rows.n_samples)
 

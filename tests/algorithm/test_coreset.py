@@ -16,7 +16,7 @@ from vcgmm.algorithm.coreset import (
     lightweight_coreset,
     row_hashes,
 )
-from vcgmm.algorithm.drawing import sampling_probabilities
+from vcgmm.algorithm.drawing import Probabilities
 from vcgmm.algorithm.frame import Moments, moments
 from vcgmm.data import ArrayRows, Selection
 from vcgmm.parallel import Workers
@@ -37,7 +37,7 @@ def coreset_of(
 def probabilities_of(X: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
     facts = moments_of(X, weights)
     deviations = ((X - facts.mean) ** 2).sum(axis=1)
-    return sampling_probabilities(facts, deviations, weights, facts.spread)
+    return Probabilities.of(facts, facts.spread)(deviations, weights)
 
 
 def standard_errors_off(values: np.ndarray, expected: float) -> float:

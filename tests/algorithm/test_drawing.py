@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from vcgmm.algorithm import coreset as coreset_module
 from vcgmm.algorithm import reference
 from vcgmm.algorithm.coreset import Coreset, lightweight_coreset
-from vcgmm.algorithm.drawing import Draws, Walk, draw
+from vcgmm.algorithm.drawing import Draws, Probabilities, draw, part_deviations
 from vcgmm.algorithm.frame import Moments, moments
+from vcgmm.algorithm.walk import Walk
 from vcgmm.data import ArrayRows
 from vcgmm.parallel import Workers
 
@@ -28,7 +29,11 @@ def walk_along(probabilities: np.ndarray, numbers: np.ndarray, cuts: list[int]) 
     walk, places = Walk(numbers), []
     for first, last in zip([0, *cuts], [*cuts, len(probabilities)], strict=True):
         if last > first:
-            places.append(first + walk.meet(np.cumsum(probabilities[first:last])))
+            running = np.cumsum(probabilities[first:last])
+            catch = walk.on(running[-1:]).meet(running, len(running))
+            places.append(first + np.repeat(catch.rows, catch.counts))
+            steps = np.diff(running, prepend=0.0)
+            np.testing.assert_array_equal(catch.probabilities, steps[catch.rows])
     return np.concatenate(places), walk
 
 
@@ -52,8 +57,59 @@ def test_a_walk_in_blocks_draws_what_one_search_draws(masses: list[float], cuts:
 
 def test_a_number_just_under_the_end_of_a_block_is_its_last_row_of_any_probability() -> None:
     walk = Walk(np.array([0.25, np.nextafter(0.5, 0.0)]))
-    assert walk.meet(np.array([0.1, 0.4, 0.4, 0.5, 0.5])).tolist() == [1, 3]
+    running = np.array([0.1, 0.4, 0.4, 0.5, 0.5])
+    assert walk.on(running[-1:]).meet(running, 5).rows.tolist() == [1, 3]
     assert walk.n_left == 0
+
+
+def test_blocks_of_one_stretch_are_walked_like_stretches_of_their_own() -> None:
+    rng = np.random.default_rng(1)
+    probabilities = rng.random(23)
+    probabilities /= probabilities.sum()
+    numbers = np.sort(rng.random(40))
+    step = 5
+    running = np.concatenate([np.cumsum(probabilities[i : i + step]) for i in range(0, 23, step)])
+    ends = np.array([5, 10, 15, 20, 23])
+    walk = Walk(numbers)
+    catch = walk.on(running[ends - 1]).meet(running, step)
+    alone, other = walk_along(probabilities, numbers, [5, 10, 15, 20])
+    np.testing.assert_array_equal(np.repeat(catch.rows, catch.counts), alone)
+    assert walk.total == other.total
+    assert walk.n_left == other.n_left
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_running_probabilities_take_the_place_of_deviations(weighted: bool) -> None:
+    rng = np.random.default_rng(2)
+    deviations, weights = rng.random(11), rng.random(11) if weighted else None
+    q = Probabilities(0.25, 0.5)
+    expected = np.concatenate([np.cumsum(part) for part in np.split(q(deviations, weights), [4, 8])])
+    given = deviations.copy()
+    assert q.running(given, weights, 4) is given
+    np.testing.assert_allclose(given, expected, rtol=1e-15)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e4])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.uint8])
+def test_deviations_of_a_part_are_those_to_the_mean(dtype: type, offset: float) -> None:
+    X = (abs(np.random.default_rng(3).normal(size=(700, 5))) * 40 + (0 if dtype is np.uint8 else offset)).astype(
+        dtype
+    )
+    facts = moments_of(X)
+    exact = ((X - facts.mean) ** 2).sum(axis=1)
+    (part,) = ArrayRows(X).parts()
+    np.testing.assert_allclose(part_deviations(part, facts), exact, rtol=1e-12 if dtype is np.float64 else 1e-6)
+
+
+@pytest.mark.parametrize("scale", [1e-24, 1e-17, 1e17, 1e24])
+def test_deviations_that_float32_cannot_hold_are_found_all_the_same(scale: float) -> None:
+    X = (np.random.default_rng(4).normal(size=(700, 5)) * scale).astype(np.float32)
+    facts = moments_of(X)
+    (part,) = ArrayRows(X).parts()
+    wide = X.astype(np.float64)
+    np.testing.assert_allclose(facts.mean, wide.mean(axis=0), rtol=1e-5)
+    assert facts.total_variance == pytest.approx(((wide - wide.mean(axis=0)) ** 2).sum(axis=1).mean(), rel=1e-6)
+    np.testing.assert_allclose(part_deviations(part, facts), ((wide - facts.mean) ** 2).sum(axis=1), rtol=1e-6)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -73,7 +129,7 @@ def test_draws_are_those_of_the_whole_running_sum(weighted: bool, n_threads: int
     np.testing.assert_array_equal(drawn.counts, counts)
     np.testing.assert_array_equal(drawn.masses, mass[indices])
     np.testing.assert_array_equal(drawn.points, X[indices])
-    np.testing.assert_allclose(drawn.probabilities, q[indices], rtol=1e-11)
+    np.testing.assert_allclose(drawn.probabilities, q[indices], rtol=1e-10)
     assert total == pytest.approx(1.0, abs=1e-12)
     assert drawn.size == 3000
 

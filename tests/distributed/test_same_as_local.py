@@ -18,7 +18,7 @@ def check_same(model: VCGMM, local: VCGMM, rtol: float = 1e-9) -> None:
     assert model.converged_ == local.converged_
     assert (model.coreset_.indices == local.coreset_.indices).all()
     assert (np.asarray(model.coreset_.points) == local.coreset_.points).all()
-    assert model.coreset_.weights == pytest.approx(local.coreset_.weights, rel=1e-9)
+    assert model.coreset_.weights == pytest.approx(local.coreset_.weights, rel=1e-7 if rtol > 1e-8 else 1e-9)
     assert np.abs(model.means_ - local.means_).max() < rtol * np.abs(local.means_).max()
     assert model.variance_ == pytest.approx(local.variance_, rel=rtol)
     assert model.lower_bounds_ == pytest.approx(local.lower_bounds_, rel=rtol)

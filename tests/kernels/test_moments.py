@@ -9,7 +9,6 @@ from vcgmm.kernels.moments import (
     absolute_sum,
     block_deviations,
     block_moments,
-    block_running_sums,
     change_coordinates,
     merge_moments,
     scatter,
@@ -128,9 +127,3 @@ def test_blocks_are_summed_as_they_would_be_alone(weighted: bool) -> None:
     np.testing.assert_array_equal(out, alone)
     squared_deviations(rows, np.ones(3), alone)
     np.testing.assert_allclose(out, alone, rtol=1e-12)
-
-
-def test_running_sums_begin_anew_in_every_block() -> None:
-    values, out = np.random.default_rng(5).random(11), np.empty(11)
-    block_running_sums(values, 4, out)
-    np.testing.assert_array_equal(out, np.concatenate([np.cumsum(part) for part in np.split(values, [4, 8])]))

@@ -14,44 +14,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..data import Part, Rows, Selection
-from ..kernels.moments import block_deviations, block_running_sums
+from ..kernels.drawing import add_up
+from ..kernels.moments import block_deviations
+from ..kernels.quick_moments import LEAST_SQUARE, MOST_SQUARE, quick_block_deviations
 from ..parallel import Workers
 from .frame import Moments
-
-
-class Walk:
-    """Ascending numbers in [0, 1) against a running sum, block by block.
-
-    Parameters
-    ----------
-    numbers : (size,) float64, ascending
-    """
-
-    def __init__(self, numbers: np.ndarray) -> None:
-        self._numbers = numbers
-        self._met = 0
-        self.total = 0.0
-
-    @property
-    def n_left(self) -> int:
-        """Numbers that no row has met so far."""
-        return len(self._numbers) - self._met
-
-    def meet(self, running: np.ndarray) -> np.ndarray:
-        """Rows of the next block that are drawn, ascending, as often as they are.
-
-        Parameters
-        ----------
-        running : (n,) float64
-            Running sum of the probabilities in this block alone.
-        """
-        end = self.total + float(running[-1])
-        last = self._met + int(np.searchsorted(self._numbers[self._met :], end, side="left"))
-        places = np.searchsorted(running, self._numbers[self._met : last] - self.total, side="right")
-        # Rounding may point just past the last row that has any probability.
-        np.minimum(places, np.searchsorted(running, running[-1], side="left"), out=places)
-        self._met, self.total = last, end
-        return places
+from .walk import Catch, Stretch, Walk
 
 
 @dataclass(frozen=True)
@@ -98,38 +66,59 @@ class Draws:
         return np.concatenate([self.points, others.points[:]])[firsts]
 
 
-def sampling_probabilities(
-    moments: Moments, deviations: np.ndarray, weights: np.ndarray | None, spread: float
-) -> np.ndarray:
-    """Q of some rows, from their squared distances to the mean.
+@dataclass(frozen=True)
+class Probabilities:
+    """Q of a row: (slope d^2 + level) w, d its distance to the mean.
 
-    Parameters
+    Attributes
     ----------
-    moments : Moments
-    deviations : (n,) float64
-    weights : (n,) float64 or None
-    spread : float
-        Sum of all rows' weighted deviations; 0 where all rows are equal: then q is proportional to the weights.
+    slope, level : float
     """
-    if spread <= 0.0:
-        equal = np.ones(len(deviations)) if weights is None else weights
-        return equal / moments.total_weight
-    probabilities = deviations * (0.5 / spread)
-    probabilities += 0.5 / moments.total_weight
-    if weights is not None:
-        probabilities *= weights
-    return probabilities
+
+    slope: float
+    level: float
+
+    @classmethod
+    def of(cls, moments: Moments, spread: float) -> Probabilities:
+        """Half by weight, half by deviation.
+
+        Parameters
+        ----------
+        moments : Moments
+        spread : float
+            Sum of all rows' weighted deviations; 0 where all rows are equal: then q goes by the weights alone.
+        """
+        if spread <= 0.0:
+            return cls(0.0, 1.0 / moments.total_weight)
+        return cls(0.5 / spread, 0.5 / moments.total_weight)
+
+    def __call__(self, deviations: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+        """Of some rows, with squared distances (n,) and weights (n,) or None, for all ones."""
+        result: np.ndarray = self.slope * deviations + self.level
+        return result if weights is None else result * weights
+
+    def running(self, deviations: np.ndarray, weights: np.ndarray | None, step: int) -> np.ndarray:
+        """Running sum of them within each block of `step` rows, in place of the deviations."""
+        add_up(deviations, np.empty(0) if weights is None else weights, self.slope, self.level, step)
+        return deviations
 
 
 #: For rows and a mean (D,): every part, in order, with the squared distances (n,) float64 of its rows to the mean.
 Deviations = Callable[[Rows, np.ndarray], Generator[tuple[Part, np.ndarray], None, None]]
 
 
-def part_deviations(part: Part, mean: np.ndarray) -> np.ndarray:
-    """Squared distances of a part's rows to the mean (D,), (n,) float64."""
+def part_deviations(part: Part, moments: Moments) -> np.ndarray:
+    """Squared distances of a part's rows to the mean of all, (n,) float64; as precise as the rows are."""
+    mean, step = moments.mean, part.owner.rows_per_block
     deviations = np.empty(len(part))
+    high = mean.astype(np.float32)
+    low = (mean - high).astype(np.float32)
     for first, last in part.runs():
-        block_deviations(part.block(first, last), part.owner.rows_per_block, mean, deviations[first:last])
+        rows = part.block(first, last)
+        if rows.dtype == np.float32 and LEAST_SQUARE * len(mean) < moments.total_variance < MOST_SQUARE:
+            quick_block_deviations(rows, step, high, low, mean, deviations[first:last])
+        else:
+            block_deviations(rows, step, mean, deviations[first:last])
     return deviations
 
 
@@ -154,7 +143,7 @@ def draw(
     numbers : (size,) float64
         In [0, 1), ascending: one for each draw.
     spread : float
-        As in `sampling_probabilities`.
+        As in `Probabilities.of`.
     workers : Workers
     advance : callable
         Told how many rows have been read since the last call.
@@ -167,37 +156,48 @@ def draw(
     total : float
         Sum of all probabilities.  Where it is not 1, they were not those of a multinomial draw.
     """
+    probabilities, step = Probabilities.of(moments, spread), rows.rows_per_block
 
-    def prepare(part: Part, deviations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        running = np.empty(len(part))
-        probabilities = sampling_probabilities(moments, deviations, part.weights(weights), spread)
-        block_running_sums(probabilities, rows.rows_per_block, running)
-        return probabilities, running
+    def prepare(part: Part, deviations: np.ndarray) -> np.ndarray:
+        return probabilities.running(deviations, part.weights(weights), step)
 
-    walk = Walk(numbers)
-    basket = _Basket(rows, len(numbers))
-    last_row, last_probability, last_mass = 0, 1.0, 1.0
     if deviations_of is None:
-        prepared = workers.in_order(lambda part: prepare(part, part_deviations(part, moments.mean)), rows.parts())
+        prepared = workers.in_order(lambda part: prepare(part, part_deviations(part, moments)), rows.parts())
     else:
         prepared = ((part, prepare(part, found)) for part, found in deviations_of(rows, moments.mean))
-    with closing(prepared) as parts:
-        for part, (probabilities, running) in parts:
-            places = np.concatenate([first + walk.meet(running[first:last]) for first, last in part.bounds()])
-            basket.add(part, places, probabilities, part.weights(weights))
-            usable = probabilities[-1:] if probabilities[-1] > 0 else probabilities  # mostly the last one is
-            if usable.any():
-                place, mass = len(part) - 1 - int(np.argmax(usable[::-1] > 0)), part.weights(weights)
-                last_row, last_probability = part.first + place, float(probabilities[place])
-                last_mass = 1.0 if mass is None else float(mass[place])
+    walk = Walk(numbers)
+
+    def tasks() -> Generator[tuple[Part, np.ndarray, Stretch], None, None]:
+        """Only the numbers are shared out one part after the other: what they meet is looked up by all threads."""
+        with closing(prepared) as parts:
+            for part, running in parts:
+                ends = np.array([last for _, last in part.bounds()])
+                yield part, running, walk.on(running[ends - 1])
+
+    basket = _Basket(rows, len(numbers))
+    end: tuple[Part, np.ndarray] | None = None  # the last part that has any probability
+    with closing(workers.in_order(lambda task: task[2].meet(task[1], step), tasks())) as found:
+        for (part, running, _), catch in found:
+            basket.add(part, catch, part.weights(weights))
+            if running[-1] > 0 or running.any():
+                end = part, running
             advance(len(part))
     draws = basket.draws()
-    if walk.n_left:  # the probabilities add up to a little less than 1
-        index = np.array([last_row])
-        points = _selected(rows, index) if rows.at_hand else rows.take(index)
-        rest = Draws(index, np.array([walk.n_left]), np.array([last_probability]), np.array([last_mass]), points)
-        draws = draws.and_also(rest)
+    if walk.n_left and end is not None:  # the probabilities add up to a little less than 1
+        draws = draws.and_also(_rest(*end, weights, walk.n_left))
     return draws, walk.total
+
+
+def _rest(part: Part, running: np.ndarray, weights: np.ndarray | None, n_draws: int) -> Draws:
+    """The last row of a part that has any probability, drawn so often; `running` as in `Stretch.meet`."""
+    rows = part.owner
+    probabilities = np.diff(running, prepend=0.0)
+    probabilities[:: rows.rows_per_block] = running[:: rows.rows_per_block]
+    place = np.flatnonzero(probabilities > 0)[-1:]
+    mass, index = part.weights(weights), part.first + place
+    points = _selected(rows, index) if rows.at_hand else part.rows[place]
+    masses = np.ones(1) if mass is None else mass[place]
+    return Draws(index, np.array([n_draws]), probabilities[place], masses, points)
 
 
 class _Basket:
@@ -215,17 +215,16 @@ class _Basket:
         self._rows = rows
         self._points = None if rows.at_hand else np.empty((size, rows.n_features), rows.dtype)
 
-    def add(self, part: Part, places: np.ndarray, probabilities: np.ndarray, masses: np.ndarray | None) -> None:
-        chosen, counts = np.unique(places, return_counts=True)
-        here = slice(self._n, self._n + len(chosen))
-        self._indices[here] = part.first + chosen
-        self._counts[here] = counts
-        self._probabilities[here] = probabilities[chosen]
+    def add(self, part: Part, catch: Catch, masses: np.ndarray | None) -> None:
+        here = slice(self._n, self._n + len(catch.rows))
+        self._indices[here] = part.first + catch.rows
+        self._counts[here] = catch.counts
+        self._probabilities[here] = catch.probabilities
         if masses is not None:
-            self._masses[here] = masses[chosen]
+            self._masses[here] = masses[catch.rows]
         if self._points is not None:
-            self._points[here] = part.rows[chosen]
-        self._n += len(chosen)
+            self._points[here] = part.rows[catch.rows]
+        self._n += len(catch.rows)
 
     def draws(self) -> Draws:
         drawn = slice(self._n)

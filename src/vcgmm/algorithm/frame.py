@@ -19,6 +19,7 @@ import numpy as np
 from ..data import Part, Rows
 from ..data.rows import exact_float
 from ..kernels.moments import block_moments, change_coordinates, merge_moments
+from ..kernels.quick_moments import quick_block_moments
 from ..parallel import Workers
 
 #: Below this, squares of float64 lose their digits.
@@ -118,8 +119,14 @@ def part_moments(part: Part, weights: np.ndarray | None) -> PartMoments:
         masses = np.array([weights[first:last].sum() for first, last in bounds])
     for first, last in part.runs():
         blocks = slice(first // step, -(-last // step))
-        mass = np.empty(0) if weights is None else weights[first:last]
-        block_moments(part.block(first, last), step, mass, masses[blocks], sums[blocks], scatters[blocks])
+        rows, mass = part.block(first, last), np.empty(0) if weights is None else weights[first:last]
+        if weights is None and rows.dtype == np.float32:
+            quick_block_moments(rows, step, sums[blocks], scatters[blocks])
+        else:
+            block_moments(rows, step, mass, masses[blocks], sums[blocks], scatters[blocks])
+    for i in np.flatnonzero(np.isnan(scatters)):  # more than float32 can hold
+        one, none = slice(i, i + 1), np.empty(0)
+        block_moments(part.block(*bounds[i]), step, none, masses[one], sums[one], scatters[one])
     if not np.isfinite(sums).all():
         for first, last in bounds:
             part.refuse_nonfinite(first, last)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..algorithm.coreset import EXTRA_ROUNDS, row_hashes
-from ..algorithm.drawing import sampling_probabilities
+from ..algorithm.drawing import Probabilities
 from ..algorithm.frame import Moments
 from .moments import Spread, deviations_from
 from .partitions import Partitions
@@ -92,11 +92,11 @@ def take_drawn(
         Between 0 and its share of the probability, ascending.
     moments : Moments
     spread : float
-        As in `sampling_probabilities`.
+        As in `Probabilities.of`.
     n_draws : int
         Draws in all partitions.
     """
-    probabilities = sampling_probabilities(moments, deviations_from(block, moments.mean), weights, spread)
+    probabilities = Probabilities.of(moments, spread)(deviations_from(block, moments), weights)
     running = np.cumsum(probabilities)
     last = int(np.flatnonzero(probabilities)[-1])
     rows, counts = np.unique(np.minimum(np.searchsorted(running, numbers, side="right"), last), return_counts=True)

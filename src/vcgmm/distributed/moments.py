@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..algorithm.drawing import part_deviations
 from ..algorithm.frame import SMALLEST_SQUARE, Moments, part_moments
 from ..data import ArrayRows
-from ..kernels.moments import merge_moments, squared_deviations
+from ..kernels.moments import merge_moments
 from .partitions import Partitions
 
 
@@ -100,13 +101,9 @@ def share_of(block: np.ndarray, weights: np.ndarray | None) -> Share:
     return Share(total, weight, scatter, n_usable)
 
 
-def deviations_from(block: np.ndarray, mean: np.ndarray) -> np.ndarray:
+def deviations_from(block: np.ndarray, moments: Moments) -> np.ndarray:
     """Squared distance of every row to the mean of all, (n,) float64."""
-    rows = ArrayRows(block)
-    out = np.empty(len(block))
-    for i in range(rows.n_blocks):
-        squared_deviations(rows.block(i), mean, out[slice(*rows.bounds(i))])
-    return out
+    return np.concatenate([np.empty(0), *(part_deviations(part, moments) for part in ArrayRows(block).parts())])
 
 
 def extent_of(block: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray] | None:

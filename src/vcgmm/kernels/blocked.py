@@ -22,6 +22,7 @@ from .costs import natural_panels, statistics_rows
 from .exact_sums import add_moments, add_point
 from .jit import kernel
 from .panels import multiply_panels, panel_shape
+from .prefetch import hint_row
 from .selection import AT_ONCE, FEW, LANES, five_smallest_keys, smallest_keys
 from .square_sums import add_moment_squares, add_point_squares
 from .winners import choose_absent, choose_winners, truncated_posterior
@@ -36,8 +37,9 @@ ROUND, HALF, QUARTER = 32, 16, 8
 #: Responsibilities below this share of a point's weight do not move a mean.
 NEGLIGIBLE = 1e-9
 
-#: Local sums are handed over to float64 after so many blocks.
+#: Local sums are handed over to float64 after so many blocks, and totals fetched so many candidates ahead.
 BLOCKS_PER_FLUSH = 8
+SOON = 4
 
 
 @kernel
@@ -144,6 +146,8 @@ def hand_over(
     """Move a cell's local sums to the clusters' float64 totals, and set them to 0."""
     for i in range(sum_masses.shape[0]):
         mass = sum_masses[i]
+        if i + SOON < sum_masses.shape[0] and sum_masses[i + SOON] > 0.0:
+            hint_row(shifts, candidates[cell, i + SOON])
         if mass > 0.0:
             cluster = candidates[cell, i]
             if scatters is not None and scatter_magic is not None:
@@ -254,6 +258,9 @@ def search_tasks(
                     is_far[i] = squares[i] > farthest
                     if is_far[i]:
                         position[candidates[cell, i]] = -1
+            if task + 1 < last:  # with many clusters, the means of the next cell's candidates are in no cache
+                for i in range(n_candidates):
+                    hint_row(means, candidates[task_cell[task + 1], i])
         facts[task] = 0.0
         begin, end = task_start[task], task_start[task + 1]
         for low in range(begin, end, BLOCK):

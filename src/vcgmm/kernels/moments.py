@@ -110,16 +110,6 @@ def block_deviations(rows: np.ndarray, step: int, centre: np.ndarray, out: np.nd
 
 
 @strict_kernel
-def block_running_sums(values: np.ndarray, step: int, out: np.ndarray) -> None:
-    """out[i] = sum of values from the beginning of its block of `step` values on."""
-    for first in range(0, values.shape[0], step):
-        total = 0.0
-        for i in range(first, min(first + step, values.shape[0])):
-            total += values[i]
-            out[i] = total
-
-
-@strict_kernel
 def merge_moments(
     sums: np.ndarray,
     masses: np.ndarray,
