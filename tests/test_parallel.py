@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -7,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 from threadpoolctl import threadpool_info
 
+from vcgmm import parallel
 from vcgmm.parallel import IN_HAND, Workers, available_threads
 
 
@@ -150,3 +152,23 @@ def test_what_gives_the_tasks_is_closed_with_the_sequence() -> None:
         next(results)
         results.close()
         assert closed == [True]
+
+
+def test_blas_is_looked_for_again_only_after_imports(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[int] = []
+
+    class Counting(parallel.ThreadpoolController):
+        def __init__(self) -> None:
+            looked.append(1)
+            super().__init__()
+
+    monkeypatch.setattr(parallel, "ThreadpoolController", Counting)
+    monkeypatch.setattr(parallel, "_blas_known", None)
+    for _ in range(3):
+        with Workers(1):
+            assert set(blas_threads()) <= {1}
+    assert len(looked) == 1
+    monkeypatch.setitem(sys.modules, "a_module_that_was_not_there", sys)
+    with Workers(1):
+        pass
+    assert len(looked) == 2

@@ -9,8 +9,13 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="tests of the GPU need torch")
 
-from vcgmm.algorithm.mstep import Statistics, m_step, next_step  # noqa: E402
-from vcgmm.gpu.arrays import DeviceArray, on_host  # noqa: E402
+from vcgmm.algorithm.mstep import (  # noqa: E402
+    Statistics,
+    m_step,
+    next_step,
+    weighted_products,
+)
+from vcgmm.gpu.arrays import CountedArray, DeviceArray, on_host  # noqa: E402
 
 
 def on(device: Any, array: np.ndarray) -> Any:
@@ -58,3 +63,17 @@ def test_what_is_not_offered_is_refused_and_not_brought_to_the_host(device: Any)
         np.add.reduce(array)
     with pytest.raises(ValueError, match="without a copy"):
         np.asarray(array, copy=False)
+
+
+def test_products_of_rows_are_those_of_numpy(device: Any) -> None:
+    rng = np.random.default_rng(0)
+    masses, left, right = rng.random(37), rng.normal(size=(37, 150)), rng.normal(size=(37, 150))
+    there = (DeviceArray(torch.from_numpy(a).to(device)) for a in (masses, left, right))
+    assert weighted_products(*there) == pytest.approx(weighted_products(masses, left, right), rel=1e-12)
+
+
+def test_a_counted_array_knows_how_many_are_not_zero(device: Any) -> None:
+    counted = CountedArray(torch.tensor([0.0, 2.0, 0.0, 1.0], device=device), 2)
+    assert np.count_nonzero(counted) == 2
+    assert np.count_nonzero(DeviceArray(counted.tensor)) == 2
+    assert float(np.dot(counted, counted)) == 5.0  # all else is as of any other
