@@ -162,7 +162,7 @@ def link_groups(
         natural_panels(means, precisions, offsets, pool[:size], origin, panels, constants, squares)
         products = flat[: n * size].reshape(n, size)
         np.dot(members[:n], panels[0, :size].T, products)
-        threshold = 0
+        threshold = int(np.int64(0))
         for j in range(n):
             norm = norms[j]
             for i in range(size):
