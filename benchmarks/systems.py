@@ -122,8 +122,8 @@ PEERS = [
 ]  # fmt: skip
 
 
-#: Our settings from fastest to best, none tuned to a set: points per cluster (None: all points), iterations (0: the
-#: start alone, `vcgmm.two_level`), and what else moves along the curve.
+#: Our settings from fastest to best, none tuned to a set: points per cluster (None: all points), iterations (0:
+#: the start alone, `vcgmm.two_level`), and what else moves along the curve.
 OURS: list[tuple[int | None, int, dict[str, Any]]] = [
     (16, 0, {}),
     (32, 0, {}),
