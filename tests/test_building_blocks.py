@@ -11,7 +11,7 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 from scipy.stats import chisquare
 
-from vcgmm import Coreset, afkmc2, kmeans_plus_plus, lightweight_coreset, quantization_error
+from vcgmm import VCGMM, Coreset, afkmc2, kmeans_plus_plus, lightweight_coreset, quantization_error, two_level
 
 Seeding = Callable[..., tuple[np.ndarray, np.ndarray]]
 
@@ -21,6 +21,7 @@ WEIGHTS = RNG.uniform(0.1, 4.0, size=500)
 
 seedings = pytest.mark.parametrize("seeding", [afkmc2, kmeans_plus_plus])
 blocks = pytest.mark.parametrize("block", [lightweight_coreset, afkmc2, kmeans_plus_plus])
+functions = pytest.mark.parametrize("block", [lightweight_coreset, afkmc2, kmeans_plus_plus, two_level])
 
 # ------------------------------------------------------------------------------------------------------- coreset
 
@@ -140,24 +141,26 @@ def test_the_first_centre_is_drawn_by_weight(seeding: Seeding) -> None:
 
 
 def chosen(result: Any) -> np.ndarray:
+    if isinstance(result, np.ndarray):
+        return result
     return result.indices if isinstance(result, Coreset) else result[1]
 
 
-@blocks
+@functions
 def test_the_seed_decides(block: Any) -> None:
     first, again, other = (chosen(block(X, 20, random_state=seed)) for seed in (1, 1, 2))
     np.testing.assert_array_equal(first, again)
     assert not np.array_equal(first, other)
 
 
-@blocks
+@functions
 def test_a_random_state_moves_on(block: Any) -> None:
     state = np.random.RandomState(0)
     first, second = (chosen(block(X, 20, random_state=state)) for _ in range(2))
     assert not np.array_equal(first, second)
 
 
-@blocks
+@functions
 def test_the_number_of_threads_changes_nothing(block: Any) -> None:
     one, three = (chosen(block(X, 20, random_state=0, n_threads=n)) for n in (1, 3))
     np.testing.assert_array_equal(one, three)
@@ -173,7 +176,7 @@ def test_rows_of_weight_zero_are_never_drawn(block: Any) -> None:
         assert drawn.max() < 140
 
 
-@blocks
+@functions
 @pytest.mark.parametrize("number", [0, -3, 2.5, "5"])
 def test_numbers_are_checked(block: Any, number: Any) -> None:
     name = "size" if block is lightweight_coreset else "n_clusters"
@@ -181,7 +184,7 @@ def test_numbers_are_checked(block: Any, number: Any) -> None:
         block(X, number)
 
 
-@blocks
+@functions
 def test_the_data_is_checked(block: Any) -> None:
     data = X.copy()
     data[3, 1] = np.nan
@@ -191,7 +194,7 @@ def test_the_data_is_checked(block: Any) -> None:
         block(sparse.csr_array(X), 5)
 
 
-@blocks
+@functions
 def test_weights_are_checked(block: Any) -> None:
     with pytest.raises(ValueError, match=r"sample_weight\[0\]=-1.0 is not valid"):
         block(X, 5, sample_weight=np.full(500, -1.0))
@@ -254,3 +257,40 @@ def test_quantization_error_checks_its_centres() -> None:
 def test_quantization_error_names_centres_of_one_dimension() -> None:
     with pytest.raises(ValueError, match="centers"):
         quantization_error(X, X[0])
+
+
+# ------------------------------------------------------------------------------------------------------ two levels
+
+
+@pytest.mark.parametrize("size", [None, 3000])
+@pytest.mark.parametrize("n_features", [4, 200])
+def test_centres_of_two_levels_lie_between_seeds_and_a_fit(n_features: int, size: int | None) -> None:
+    rng = np.random.default_rng(1)
+    rows = rng.normal(size=(60, n_features))[rng.integers(0, 60, 8000)] + 0.3 * rng.normal(size=(8000, n_features))
+    rows = rows.astype(np.float32)
+    centers = two_level(rows, 80, coreset_size=size, random_state=0)
+    assert centers.shape == (80, n_features)
+    assert centers.dtype == np.float64
+    error = quantization_error(rows, centers)
+    fitted = VCGMM(80, coreset_size=size, random_state=0).fit(rows).quantization_error(rows)
+    assert 0.98 * fitted < error < 1.2 * fitted
+    assert error < 0.75 * quantization_error(rows, kmeans_plus_plus(rows, 80, random_state=0)[0])
+
+
+def test_centres_of_two_levels_know_nothing_of_rows_without_weight() -> None:
+    weights = np.ones(500)
+    rows = np.vstack([X, X + 1e3])
+    centers = two_level(rows, 40, sample_weight=np.concatenate([weights, 0 * weights]), random_state=0)
+    assert centers.max() < 100
+
+
+def test_a_centre_for_every_point_stands_on_it() -> None:
+    centers = two_level(X[:40], 40, random_state=0)
+    np.testing.assert_allclose(np.sort(centers[:, 0]), np.sort(X[:40, 0]), rtol=1e-12)
+
+
+def test_two_levels_check_what_they_are_given() -> None:
+    with pytest.raises(ValueError, match=r"X has 2 distinct .* n_clusters=3\. Ask for at most 2"):
+        two_level(np.repeat(X[:2], 10, axis=0), 3)
+    with pytest.raises(ValueError, match="coreset_size=0 is not valid"):
+        two_level(X, 3, coreset_size=0)

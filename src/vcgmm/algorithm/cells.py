@@ -45,7 +45,7 @@ def sort_by_cluster(labels: np.ndarray, n_clusters: int) -> tuple[np.ndarray, np
     """
     order = np.empty(len(labels), np.int64)
     start = np.empty(n_clusters + 1, np.int64)
-    count_sort(labels, n_clusters, order, start)
+    count_sort(np.ascontiguousarray(labels), n_clusters, order, start)  # strided ones would be compiled for anew
     return order, start
 
 

@@ -58,6 +58,11 @@ class SearchSettings:
     max_iter: int
     relaxation: float
 
+    @classmethod
+    def briefly(cls, n_clusters: int) -> SearchSettings:
+        """For a start that nothing follows: few candidates, and no more iterations than one would have."""
+        return cls(min(5, n_clusters), min(5, n_clusters), min(32, n_clusters), 1e-4, 1, 1.8)
+
 
 def start_in_subspace(
     points: LocalPoints,

@@ -147,7 +147,7 @@ def hand_over(
     for i in range(sum_masses.shape[0]):
         mass = sum_masses[i]
         if i + SOON < sum_masses.shape[0] and sum_masses[i + SOON] > 0.0:
-            hint_row(shifts, candidates[cell, i + SOON])
+            hint_row(shifts, int(candidates[cell, i + SOON]))
         if mass > 0.0:
             cluster = candidates[cell, i]
             if scatters is not None and scatter_magic is not None:
@@ -260,7 +260,7 @@ def search_tasks(
                         position[candidates[cell, i]] = -1
             if task + 1 < last:  # with many clusters, the means of the next cell's candidates are in no cache
                 for i in range(n_candidates):
-                    hint_row(means, candidates[task_cell[task + 1], i])
+                    hint_row(means, int(candidates[task_cell[task + 1], i]))
         facts[task] = 0.0
         begin, end = task_start[task], task_start[task + 1]
         for low in range(begin, end, BLOCK):

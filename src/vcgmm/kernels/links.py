@@ -16,7 +16,7 @@ import numpy as np
 
 from .costs import natural_panels
 from .jit import kernel
-from .shortlist import CLASSES, choose_nearest
+from .shortlist import CLASSES, choose_nearest, longest_choice
 
 
 @kernel
@@ -135,7 +135,7 @@ def link_groups(
     n_statistics = means.shape[1]
     if precisions is not None:
         n_statistics += precisions.shape[1]
-    n_nearest = nearest.shape[1]
+    n_listed = longest_choice(nearest.shape[1]) + 1
     seen = np.full(means.shape[0], -1, np.int32)
     pool = np.empty(pool_size, np.int32)
     widest = 0
@@ -149,8 +149,7 @@ def link_groups(
     flat = np.empty(widest * pool_size, means.dtype)
     values = np.empty(pool_size, np.float32)
     value_bits = values.view(np.int32)
-    taken = np.empty(n_nearest, np.int64)
-    scratch = np.empty(n_nearest + 1, np.int64)
+    taken, scratch = np.empty(n_listed, np.int64), np.empty(n_listed, np.int64)
     sizes = np.empty(CLASSES + 1, np.int64)
     zero = means.dtype.type(0)
     for group in range(first, last):
@@ -163,11 +162,13 @@ def link_groups(
         natural_panels(means, precisions, offsets, pool[:size], origin, panels, constants, squares)
         products = flat[: n * size].reshape(n, size)
         np.dot(members[:n], panels[0, :size].T, products)
+        threshold = int(np.int64(0))
         for j in range(n):
             norm = norms[j]
             for i in range(size):
                 cost = constants[i] + norm - (products[j, i] + products[j, i])
                 values[i] = cost if cost > zero else zero
-            choose_nearest(
-                order[low + j], j, size, pool, values, value_bits, taken, scratch, sizes, neighbors, nearest
-            )
+            threshold = choose_nearest(
+                order[low + j], j, size, pool, values, value_bits, threshold, taken, scratch, sizes, neighbors,
+                nearest,
+            )  # fmt: skip
