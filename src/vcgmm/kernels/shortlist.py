@@ -153,7 +153,7 @@ def choose_nearest(
             place += 1
         i += 1
     sort_roughly(place, taken, value_bits, sizes, scratch)
-    first = np.int64(0)
+    first = int(np.int64(0))
     for k in range(CLASSES):  # in full only where a class holds some of the few, or of those to be left out
         last = sizes[k]
         if last - first > 1 and (first < n_neighbors - 1 or first < count < last):
