@@ -60,8 +60,8 @@ class SearchSettings:
 
     @classmethod
     def briefly(cls, n_clusters: int) -> SearchSettings:
-        """For a start that nothing follows: few candidates, and no more iterations than one would have."""
-        return cls(min(5, n_clusters), min(5, n_clusters), min(32, n_clusters), 1e-4, 1, 1.8)
+        """For a start that nothing follows: few candidates, and as many iterations as if two were to come."""
+        return cls(min(5, n_clusters), min(5, n_clusters), min(32, n_clusters), 1e-4, 2, 1.8)
 
 
 def start_in_subspace(
