@@ -44,7 +44,7 @@ def test_the_code_runs(folder: Path) -> None:
     with mpl.rc_context({"backend": "agg"}):
         for block in BLOCKS:
             exec(block, names)
-    assert len(BLOCKS) == 13
+    assert len(BLOCKS) == 14
     assert isinstance(names["model"], vcgmm.VCGMM)
     assert (folder / "two.png").exists()
 
