@@ -284,6 +284,13 @@ def test_centres_of_two_levels_know_nothing_of_rows_without_weight() -> None:
     assert centers.max() < 100
 
 
+@pytest.mark.parametrize("size", [None, 200])
+def test_centres_of_two_levels_do_not_depend_on_the_scale_of_weights(size: int | None) -> None:
+    settings = {"coreset_size": size, "random_state": 0}
+    centers = two_level(X, 20, sample_weight=WEIGHTS, **settings)
+    np.testing.assert_array_equal(two_level(X, 20, sample_weight=np.ldexp(WEIGHTS, 900), **settings), centers)
+
+
 def test_a_centre_for_every_point_stands_on_it() -> None:
     centers = two_level(X[:40], 40, random_state=0)
     np.testing.assert_allclose(np.sort(centers[:, 0]), np.sort(X[:40, 0]), rtol=1e-12)

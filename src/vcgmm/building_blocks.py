@@ -11,7 +11,7 @@ from .algorithm.coreset import all_rows, in_memory
 from .algorithm.coreset import lightweight_coreset as draw_coreset
 from .algorithm.frame import moments
 from .algorithm.local_points import LocalPoints
-from .algorithm.pipeline import check_distinct, to_local
+from .algorithm.pipeline import check_distinct, in_units, to_local
 from .algorithm.random import generator
 from .algorithm.subspace import SearchSettings, start_in_subspace
 from .coreset import Coreset
@@ -194,6 +194,8 @@ def two_level(
     size = None if coreset_size is None else check_integer("coreset_size", coreset_size, 1)
     weights = check_weights_of(rows, sample_weight)
     seed = draw_seed(random_state)
+    if weights is not None:
+        weights, _ = in_units(weights)
     with Workers(check_threads(n_threads)) as workers:
         facts = moments(rows, weights, workers, _silent)
         if size is None or size >= facts.n_usable:

@@ -120,13 +120,13 @@ def part_moments(part: Part, weights: np.ndarray | None) -> PartMoments:
     for first, last in part.runs():
         blocks = slice(first // step, -(-last // step))
         rows, mass = part.block(first, last), np.empty(0) if weights is None else weights[first:last]
-        if weights is None and rows.dtype == np.float32:
-            quick_block_moments(rows, step, sums[blocks], scatters[blocks])
-        else:
+        if weights is not None or rows.dtype != np.float32:
             block_moments(rows, step, mass, masses[blocks], sums[blocks], scatters[blocks])
-    for i in np.flatnonzero(np.isnan(scatters)):  # more than float32 can hold
-        one, none = slice(i, i + 1), np.empty(0)
-        block_moments(part.block(*bounds[i]), step, none, masses[one], sums[one], scatters[one])
+            continue
+        quick_block_moments(rows, step, sums[blocks], scatters[blocks])
+        for i in blocks.start + np.flatnonzero(np.isnan(scatters[blocks])):  # more than float32 can hold
+            one = slice(i, i + 1)
+            block_moments(part.block(*bounds[i]), step, mass, masses[one], sums[one], scatters[one])
     if not np.isfinite(sums).all():
         for first, last in bounds:
             part.refuse_nonfinite(first, last)
