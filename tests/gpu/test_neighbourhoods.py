@@ -115,7 +115,7 @@ def test_links_are_made_as_often_as_on_the_cpu(device: Any) -> None:
 def test_the_smallest_come_first_and_ties_by_place(device: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     values = torch.tensor([[3.0, -1.0, 3.0, 0.0, -torch.inf, 3.0]], device=device)
     assert ranked(values, 5).tolist() == [[4, 1, 3, 0, 2]]
-    monkeypatch.setattr("vcgmm.gpu.ranking.SORTED", 2)  # as for long rows
+    monkeypatch.setattr("vcgmm.gpu.ranking.RANKED", 2)  # as for long rows
     assert ranked(values, 5).tolist() == [[4, 1, 3, 0, 2]]
 
 

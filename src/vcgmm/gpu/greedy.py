@@ -9,6 +9,7 @@ import torch
 import triton
 
 from .kernels.seeding import seed_in_cells
+from .kernels.tables import PITCH, fill_tables, seed_by_tables
 from .partition import Partition
 from .points import DevicePoints
 
@@ -17,6 +18,12 @@ MOST_ROWS, LEAST_ROWS, FEATURES = 1024, 128, 16
 
 #: Rows of a warp: each of its threads has some rows alone, and adds up their features without the others.
 WARP_ROWS = 128
+
+#: Cells of at most so many rows, and tables of at most so many values, are looked at by way of all distances.
+TABLE_ROWS, TABLE_VALUES = 8192, 1 << 29
+
+#: Rows and columns of a table that a program fills; rows of a warp that looks at all of them, and most warps.
+TILE, TABLE_WARP_ROWS, MOST_WARPS = 64, 256, 16
 
 
 @dataclass(frozen=True)
@@ -60,27 +67,80 @@ def seed_cells(
         Draws of which the best becomes a seed.
     draws : torch.Generator
     """
-    device, n_cells = points.device, len(wanted)
+    device = points.device
     sample = cells.sample(np.minimum(cells.sizes, sample_per_seed * wanted), draws)
-    n_rows, longest = len(sample.groups.order), int(sample.sizes.max())
+    bounds = np.concatenate([[0], np.cumsum(wanted)])
+    n_seeds = int(bounds[-1])
+    found = torch.empty((2, n_seeds), dtype=torch.float64, device=device)
+    if len(sample.groups.order):
+        uniforms = torch.rand((n_seeds, n_trials), generator=draws, dtype=torch.float64, device=device)
+        start = torch.from_numpy(bounds).to(device)
+        fill = _by_tables if _tables_fit(sample.sizes) else _by_blocks
+        fill(points, sample, start, uniforms, found[0].view(torch.int64), found[1])
+    seeds, potentials = found.cpu().numpy()
+    return CellSeeds(seeds.view(np.int64), potentials, bounds)
+
+
+def _tables_fit(sizes: np.ndarray) -> bool:
+    """Whether distances between all rows of each cell, of so many rows (n_cells,), may be kept."""
+    return int(sizes.max()) <= TABLE_ROWS and int((sizes * pitches(sizes)).sum()) <= TABLE_VALUES
+
+
+def pitches(sizes: np.ndarray) -> np.ndarray:
+    """Values from one row to the next in the tables of cells of so many rows, as `kernels.tables.pitch_of`."""
+    return -(-sizes // PITCH.value) * PITCH.value
+
+
+def _by_tables(
+    points: DevicePoints,
+    sample: Partition,
+    seed_start: torch.Tensor,
+    uniforms: torch.Tensor,
+    seeds: torch.Tensor,
+    potentials: torch.Tensor,
+) -> None:
+    """All distances between the rows of a cell first: then a candidate costs no more than reading a row of them."""
+    device, groups, sizes = points.device, sample.groups, sample.sizes
+    lengths = sizes * pitches(sizes)
+    bounds = np.concatenate([[0], np.cumsum(lengths)])
+    table_start = torch.from_numpy(bounds[:-1] // PITCH.value).to(device)
+    tables = torch.empty(int(bounds[-1]), device=device)
+    longest = int(sizes.max())
+    n_tiles = triton.cdiv(longest, TILE)
+    columns = points.at(groups.order).T.contiguous()
+    fill_tables[(len(sizes), n_tiles * n_tiles)](
+        columns, len(groups.order), points.n_features, groups.start, table_start, tables, n_tiles, TILE=TILE,
+    )  # fmt: skip
+    rows = max(LEAST_ROWS, triton.next_power_of_2(longest))
+    n_trials = uniforms.shape[1]
+    seed_by_tables[(len(sizes),)](
+        tables, table_start, groups.order, groups.start, seed_start, points.weights[groups.order], uniforms,
+        sample.masses, seeds, potentials, N_TRIALS=n_trials, TRIALS=triton.next_power_of_2(n_trials), ROWS=rows,
+        num_warps=min(MOST_WARPS, max(1, rows // TABLE_WARP_ROWS)),
+    )  # fmt: skip
+
+
+def _by_blocks(
+    points: DevicePoints,
+    sample: Partition,
+    seed_start: torch.Tensor,
+    uniforms: torch.Tensor,
+    seeds: torch.Tensor,
+    potentials: torch.Tensor,
+) -> None:
+    """Distances from the rows of a cell to each candidate, block by block."""
+    device, groups = points.device, sample.groups
+    n_rows, longest = len(groups.order), int(sample.sizes.max())
     at_once = min(MOST_ROWS, max(LEAST_ROWS, triton.next_power_of_2(longest)))
     n_blocks = -(-sample.sizes // at_once)
-    bounds = np.zeros((2, n_cells + 1), np.int64)
-    np.cumsum([wanted, n_blocks], axis=1, out=bounds[:, 1:])
-    n_seeds = int(bounds[0, -1])
-    found = torch.empty((2, n_seeds), dtype=torch.float64, device=device)
-    if n_rows:
-        seed_start, block_start = torch.from_numpy(bounds).to(device)
-        columns = points.at(sample.groups.order).T.contiguous()
-        seed_in_cells[(n_cells,)](
-            columns, n_rows, points.n_features, sample.groups.order, sample.groups.start, seed_start, block_start,
-            points.weights[sample.groups.order],
-            torch.rand((n_seeds, n_trials), generator=draws, dtype=torch.float64, device=device),
-            cells.masses, torch.empty(n_rows, device=device), torch.empty((n_trials, n_rows), device=device),
-            torch.empty(int(bounds[1, -1]), dtype=torch.float64, device=device), found[0].view(torch.int64),
-            found[1], N_TRIALS=n_trials, TRIALS=triton.next_power_of_2(n_trials),
-            BLOCKS=triton.next_power_of_2(int(n_blocks.max())), ROWS=at_once,
-            FEATURES=min(FEATURES, triton.next_power_of_2(points.n_features)), num_warps=at_once // WARP_ROWS,
-        )  # fmt: skip
-    seeds, potentials = found.cpu().numpy()
-    return CellSeeds(seeds.view(np.int64), potentials, bounds[0])
+    bounds = np.concatenate([[0], np.cumsum(n_blocks)])
+    block_start = torch.from_numpy(bounds).to(device)
+    n_trials = uniforms.shape[1]
+    seed_in_cells[(len(n_blocks),)](
+        points.at(groups.order).T.contiguous(), n_rows, points.n_features, groups.order, groups.start, seed_start,
+        block_start, points.weights[groups.order], uniforms, sample.masses, torch.empty(n_rows, device=device),
+        torch.empty((n_trials, n_rows), device=device),
+        torch.empty(int(bounds[-1]), dtype=torch.float64, device=device), seeds, potentials, N_TRIALS=n_trials,
+        TRIALS=triton.next_power_of_2(n_trials), BLOCKS=triton.next_power_of_2(int(n_blocks.max())), ROWS=at_once,
+        FEATURES=min(FEATURES, triton.next_power_of_2(points.n_features)), num_warps=at_once // WARP_ROWS,
+    )  # fmt: skip

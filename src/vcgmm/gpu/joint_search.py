@@ -18,6 +18,7 @@ from .neighbourhoods import DeviceNeighbourhoods
 from .points import DevicePoints
 from .search import DeviceSearch
 from .sums import sums_of_pieces, weighted_sums
+from .tiling import aligned
 
 
 class JointNeighbourhoods(DeviceNeighbourhoods):
@@ -136,7 +137,7 @@ class DeviceJointSearch(DeviceSearch):
         """New winners and neighbours, and the sums of the M-step."""
         device = self.points.device
         natural = mixture.natural(np.dtype(np.float32))
-        means, costs = as_tensor(natural.means, device).contiguous(), Costs.of(natural, self.family, device)
+        means, costs = aligned(as_tensor(natural.means, device)), Costs.of(natural, self.family, device)
         linked = self.compare_joints().update_to(means, costs)
         found = self.search(means, 1.0, costs)
         sums = weighted_sums(self.points, self.entries(), means, squares=True)

@@ -13,7 +13,7 @@ from .costs import Costs
 from .kernels.search import search_tiles, unlisted_costs
 from .kernels.sums import pair_distances
 from .points import DevicePoints
-from .tiling import Tiling, tiling
+from .tiling import Tiling, aligned, grain_of, tiling
 
 #: Pairs, and features of them, that one program compares.
 PAIRS, PAIR_FEATURES = 32, 128
@@ -175,10 +175,12 @@ def launch_search(
         order,
         pieces.table,
         origins,
+        origins.stride(0),
         lists.ids,
         lists.first,
         lists.length,
         centres,
+        centres.stride(0),
         precisions,
         offsets,
         winners if old is None else old,
@@ -197,6 +199,7 @@ def launch_search(
         POINTS=tiles.points,
         CENTRES=tiles.centres,
         FEATURES=tiles.features,
+        GRAIN=grain_of(points.n_features, points.stored.stride(0)),
         MODE=mode,
         FORM=form,
         HAS_OLD=old is not None,
@@ -238,7 +241,7 @@ def unlisted_distances(
     form, precisions, offsets = Costs.parts(costs, centres)
     unlisted_costs[(n_programs,)](
         points.stored, points.stored.stride(0), points.n_features, points.scale, n_points, old, table,
-        table.shape[1], centres, precisions, offsets, extra, N_BEST=n_best,
+        table.shape[1], centres, centres.stride(0), precisions, offsets, extra, N_BEST=n_best,
         COLUMNS=triton.next_power_of_2(n_best), STEPS=table.shape[1].bit_length(), POINTS=looked_up,
         FEATURES=min(LOOKED_UP_FEATURES, triton.next_power_of_2(points.n_features)), FORM=form, COMPARE=at_once,
         num_warps=1 if at_once else 4,
@@ -263,7 +266,7 @@ def distances_of(
     if len(rows):
         pair_distances[(triton.cdiv(len(rows), PAIRS),)](
             points.stored, points.stored.stride(0), points.n_features, points.scale, rows, ids, len(rows), centres,
-            precisions, offsets, out, PAIRS=PAIRS,
+            centres.stride(0), precisions, offsets, out, PAIRS=PAIRS,
             FEATURES=min(PAIR_FEATURES, triton.next_power_of_2(points.n_features)), FORM=form,
         )  # fmt: skip
     return out
@@ -281,4 +284,4 @@ def nearest_of_all(
     groups = Groups(torch.arange(len(points), device=points.device), everything)
     lists = lists_between(np.array([0, len(centres)]), points.device)
     origin = centres.double().mean(0, keepdim=True).float()
-    return nearest_listed(points, groups, origin, lists, centres, n_best, mode, costs)
+    return nearest_listed(points, groups, origin, lists, aligned(centres), n_best, mode, costs)

@@ -5,10 +5,13 @@ from __future__ import annotations
 import torch
 import triton
 
-from .kernels.ranking import first_distinct
+from .kernels.ranking import first_distinct, rank_rows
 
-#: Rows up to so long are sorted as a whole, which is faster than selecting from them.
-SORTED = 4096
+#: Rows up to so long are ranked by one program each; of a warp, so many values.
+RANKED, WARP_VALUES = 4096, 512
+
+#: The places found are compared with so many others at a time.
+OTHERS = 32
 
 #: Rows of up to so many ids are made distinct by comparing each with all before it, so many of those at a time.
 COMPARED, AT_ONCE = 512, 32
@@ -25,8 +28,15 @@ def ranked(values: torch.Tensor, count: int) -> torch.Tensor:
     -------
     (..., count) int64 tensor
     """
-    if values.shape[-1] <= SORTED:
-        return torch.sort(values, dim=-1, stable=True).indices[..., :count]
+    n_places = values.shape[-1]
+    if n_places <= RANKED:
+        found = torch.empty((*values.shape[:-1], count), dtype=torch.int64, device=values.device)
+        places = triton.next_power_of_2(n_places)
+        rank_rows[(found.numel() // count,)](
+            values.contiguous(), n_places, found, count, PLACES=places, COUNT=triton.next_power_of_2(count),
+            AT_ONCE=min(OTHERS, triton.next_power_of_2(count)), num_warps=max(1, min(8, places // WARP_VALUES)),
+        )  # fmt: skip
+        return found
     bits = values.contiguous().view(torch.int32)
     bits = bits ^ ((bits >> 31) & 0x7FFFFFFF)  # orders as the floats do, negative ones too
     places = torch.arange(values.shape[-1], device=values.device)

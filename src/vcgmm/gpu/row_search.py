@@ -29,6 +29,7 @@ from .reading import local_blocks, points_in
 from .routing import DeviceRouting
 from .search import DeviceSearch
 from .sums import sums_of_pieces, weighted_sums
+from .tiling import aligned
 
 #: Values of rows in a chunk: the more meet in a cell, the less its candidates cost each.
 CHUNK_VALUES = 1 << 28
@@ -119,7 +120,7 @@ class DeviceRowSearch:
 
     def warm_up(self, means: Any) -> tuple[float, int]:
         """A pass without responsibilities: error of the nearest winners, distances computed."""
-        used = as_tensor(means, self.device).float()
+        used = aligned(as_tensor(means, self.device))
         n_evaluations = self.neighbourhoods.update(used) + self._prepare(used)
         error = 0.0
         for chunk, search, found_first in self._searches():
@@ -136,7 +137,7 @@ class DeviceRowSearch:
             error, _ = self.warm_up(means)
             floor = about.problem.variance_floor
             variance = initial_variance(error, about.total_weight, means.shape[1], floor)
-        used = as_tensor(means, self.device).float()
+        used = aligned(as_tensor(means, self.device))
         n_evaluations = self.neighbourhoods.update(used) + self._prepare(used)
         shifts = torch.zeros(used.shape, dtype=torch.float64, device=self.device)
         masses = torch.zeros(len(used), dtype=torch.float64, device=self.device)
@@ -163,7 +164,7 @@ class DeviceRowSearch:
 
     def scatter(self, statistics: Statistics, means: Any) -> float:
         """Scatter about other means, by one more pass in which rows search from the cluster they are at now."""
-        used, centres = (as_tensor(x, self.device).float() for x in (statistics.means, means))
+        used, centres = (aligned(as_tensor(x, self.device)) for x in (statistics.means, means))
         total = 0.0
         for _, search, _ in self._searches():
             search.search(used, 0.5 / statistics.variance)
@@ -252,7 +253,7 @@ class DeviceJointRowSearch(DeviceRowSearch):
     def joint_e_step(self, mixture: Mixture) -> JointStatistics:
         """A pass over all rows, for the sums of the M-step."""
         natural = mixture.natural(np.dtype(np.float32))
-        means = as_tensor(natural.means, self.device).contiguous()
+        means = aligned(as_tensor(natural.means, self.device))
         costs = Costs.of(natural, self.family, self.device)
         n_evaluations = self.neighbourhoods.update_to(means, costs) + self._prepare(means)
         sums = torch.zeros((2, *means.shape), dtype=torch.float64, device=self.device)

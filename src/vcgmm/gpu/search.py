@@ -17,7 +17,7 @@ from .nearest import Posterior, distances_of, launch_search, unlisted_distances
 from .neighbourhoods import DeviceNeighbourhoods
 from .points import DevicePoints
 from .sums import Entries, entries_of, weighted_sums
-from .tiling import Tiling, tiling
+from .tiling import Tiling, aligned, tiling
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ class DeviceSearch:
 
     def warm_up(self, means: Any) -> tuple[float, int]:
         """One E-step without responsibilities: error of the nearest winners, distances computed."""
-        used = as_tensor(means, self.points.device).float()
+        used = aligned(as_tensor(means, self.points.device))
         linked = self.neighbourhoods.update(used)
         totals = self.search(used, -1.0).totals()
         return totals.error, linked + totals.n_evaluations
@@ -145,7 +145,7 @@ class DeviceSearch:
         """New winners and neighbours, and the sums of the M-step."""
         if variance is None:
             variance = initial_variance(self.start_error, self.total_weight, means.shape[1], self.variance_floor)
-        used = as_tensor(means, self.points.device).float()
+        used = aligned(as_tensor(means, self.points.device))
         linked = self.neighbourhoods.update(used)
         found = self.search(used, 0.5 / variance)
         sums = weighted_sums(self.points, self.entries(), used)
@@ -170,7 +170,7 @@ class DeviceSearch:
 
     def scatter(self, statistics: Statistics, means: Any) -> float:  # noqa: ARG002
         """Scatter of the last E-step's responsibilities about other means."""
-        return self.scatter_about(as_tensor(means, self.points.device).float())
+        return self.scatter_about(aligned(as_tensor(means, self.points.device)))
 
     def scatter_about(self, centres: torch.Tensor) -> float:
         """The same, of centres (C, D) float32."""

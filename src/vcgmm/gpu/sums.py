@@ -103,7 +103,7 @@ def weighted_sums(points: DevicePoints, entries: Entries, origins: torch.Tensor,
     n_parts = triton.cdiv(n_features, features)
     sum_runs[(len(runs), n_parts)](
         points.stored, points.stored.stride(0), n_features, points.scale, entries.order, entries.parts, runs.table,
-        origins, run_sums[0], run_sums[-1], run_masses, PER_ROW=entries.per_row,
+        origins, origins.stride(0), run_sums[0], run_sums[-1], run_masses, PER_ROW=entries.per_row,
         ENTRIES=SHORT_ENTRIES if features <= SHORT_FEATURES else ENTRIES,
         FEATURES=features, SQUARES=squares, num_warps=max(1, features // WARP_FEATURES),
     )  # fmt: skip

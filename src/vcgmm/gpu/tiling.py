@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import torch
 import triton
 
 #: Cells of so many points, in so many dimensions, are worth tiles of twice the size.
 MANY_POINTS, WIDE = 96, 256
 
-#: Rows of a multiple of so many features are read several values at a time.
+#: Rows that begin at multiples of so many values are read as fast as can be.
 ALIGNED = 16
+
+#: Values of a row that are read at once, where its length and that of all others allow it.
+GRAINS = (16, 8, 4, 2, 1)
 
 
 @dataclass(frozen=True)
@@ -51,3 +55,18 @@ def tiling(n_features: int, points_per_cell: float, n_centres: int, mode: str) -
     # than they save.
     n_stages = 3 if n_features % ALIGNED == 0 else 1
     return Tiling(points, centres, features, 4 if points == 64 else 8, n_stages)
+
+
+def grain_of(n_features: int, stride: int) -> int:
+    """How many values of rows of so many features, so far apart, can be read at once."""
+    return next(grain for grain in GRAINS if n_features % grain == 0 and stride % grain == 0)
+
+
+def aligned(means: torch.Tensor) -> torch.Tensor:
+    """Means (C, D) in float32, each row beginning at a multiple of `ALIGNED` values, with zeros in between."""
+    n_features = means.shape[1]
+    if n_features % ALIGNED == 0:
+        return means.float().contiguous()
+    width = -(-n_features // ALIGNED) * ALIGNED
+    rows = torch.zeros((len(means), width), dtype=torch.float32, device=means.device)[:, :n_features]
+    return rows.copy_(means)

@@ -85,6 +85,7 @@ def pair_costs(
     centre,
     inside,
     centres,
+    centre_stride,
     precisions,
     offsets,
     PAIRS: tl.constexpr,
@@ -101,7 +102,7 @@ def pair_costs(
         wide = feature < n_features
         mask = inside[:, None] & wide[None, :]
         y = tl.load(points + row[:, None] * stride + feature[None, :], mask=mask, other=0).to(tl.float32)
-        m = tl.load(centres + centre[:, None] * n_features + feature[None, :], mask=mask, other=0.0)
+        m = tl.load(centres + centre[:, None] * centre_stride + feature[None, :], mask=mask, other=0.0)
         p = precisions_of(precisions, centre, feature, n_features, mask, wide, FORM)
         difference = tl.where(mask, y * scale - m, 0.0)
         if FORM == "feature":

@@ -1,9 +1,66 @@
-"""Lists without repetitions."""
+"""Rankings, and lists without repetitions."""
 
 from __future__ import annotations
 
 import triton
 import triton.language as tl
+
+
+@triton.jit
+def rank_rows(values, n_places, found, count, PLACES: tl.constexpr, COUNT: tl.constexpr, AT_ONCE: tl.constexpr):
+    """Places of the `count` smallest values of a row, ascending; among equals the first places.
+
+    The largest that counts is found bit by bit, by counting how many are smaller; those up to it are then few
+    enough to be compared with one another.
+
+    Parameters
+    ----------
+    values : (n, n_places) float32, IN
+    found : (n, count) int, OUT; count is not more than n_places
+    PLACES, COUNT : constexpr, powers of two from n_places and from count on
+    AT_ONCE : constexpr, values that all are compared with at a time
+    """
+    here = values + tl.program_id(0).to(tl.int64) * n_places
+    target = found + tl.program_id(0).to(tl.int64) * count
+    place = tl.arange(0, PLACES)
+    inside = place < n_places
+    keys = ordered_bits(tl.load(here + place, mask=inside, other=float("inf")))
+    keys = tl.where(inside, keys, 0xFFFFFFFF)  # more than of any value
+    limit = tl.zeros((), tl.uint32)
+    bit = tl.full((), 0x80000000, tl.uint32)
+    for _ in range(32):
+        n_smaller = tl.sum((keys < (limit | bit)).to(tl.int32), axis=0)
+        limit = tl.where(n_smaller < count, limit | bit, limit)
+        bit = bit >> 1
+    smaller = (keys < limit).to(tl.int32)
+    equal = (keys == limit).to(tl.int32)
+    n_smaller = tl.sum(smaller, axis=0)
+    among_equals = tl.cumsum(equal, axis=0)
+    taken = (smaller > 0) | ((equal > 0) & (among_equals <= count - n_smaller))
+    position = tl.cumsum(smaller, axis=0) + tl.minimum(among_equals, count - n_smaller) - 1
+    tl.store(target + position, place.to(target.dtype.element_ty), mask=taken)
+    tl.debug_barrier()
+    column = tl.arange(0, COUNT)
+    own_place = tl.load(target + column, mask=column < count, other=0)
+    own = ordered_bits(tl.load(here + own_place, mask=column < count, other=float("inf")))
+    rank = tl.zeros((COUNT,), tl.int32)
+    for begin in range(0, count, AT_ONCE):
+        others = begin + tl.arange(0, AT_ONCE)
+        other_place = tl.load(target + others, mask=others < count, other=0)
+        other = ordered_bits(tl.load(here + other_place, mask=others < count, other=float("inf")))
+        earlier = (other[None, :] == own[:, None]) & (others[None, :] < column[:, None])
+        before = ((other[None, :] < own[:, None]) | earlier) & (others < count)[None, :]
+        rank += tl.sum(before.to(tl.int32), axis=1)
+    tl.debug_barrier()
+    tl.store(target + rank, own_place, mask=column < count)
+
+
+@triton.jit
+def ordered_bits(values):
+    """Numbers, uint32, that order as float32 values do."""
+    values += 0.0  # -0.0 equals 0.0
+    bits = values.to(tl.int32, bitcast=True)
+    return (bits ^ ((bits >> 31) | -2147483648)).to(tl.uint32, bitcast=True)
 
 
 @triton.jit

@@ -20,22 +20,56 @@ NEGLIGIBLE = tl.constexpr(1e-9)
 
 
 @triton.jit
+def select_nearest(distances, column, first, N_BEST: tl.constexpr, CENTRES: tl.constexpr, COLUMNS: tl.constexpr):
+    """The N_BEST nearest of distances (P, CENTRES), nearest first: (P, COLUMNS) each of distances and of slots.
+
+    What a distance is more than the least, less its last bits, and the place that it stands at are one number, and
+    no two are equal: after those that were found, the next is the smallest one that is left.  So one subtraction
+    and one comparison a value find each, all in registers.  The nearest is exact, and among equals the first; of
+    the others, how much farther they are is known to a part in 2^16 at least with 128 places, which is also what
+    they are ranked by.
+
+    Parameters
+    ----------
+    distances : (P, CENTRES) float32, infinite for those that do not count
+    column : (1, COLUMNS) int32
+    first : int, the slot of the first
+    """
+    PLACES: tl.constexpr = CENTRES - 1
+    least = tl.min(distances, axis=1)
+    place = tl.arange(0, CENTRES).to(tl.uint32)
+    more = (distances - least[:, None]).to(tl.uint32, bitcast=True)
+    keys = (more & (0xFFFFFFFF - PLACES)) | place[None, :]
+    taken = tl.zeros_like(least).to(tl.uint32)
+    found = tl.full((distances.shape[0], COLUMNS), 0xFFFFFFFF, tl.uint32)
+    for k in range(N_BEST):
+        # Those below `taken` wrap round, and come last.
+        taken += tl.min(keys - taken[:, None], axis=1)
+        found = tl.where(column == k, taken[:, None], found)
+        taken += 1
+    rest = ((found & (0xFFFFFFFF - PLACES)) | (CENTRES // 2)).to(tl.float32, bitcast=True)
+    far = found >= 0x7F800000
+    nearest = tl.where(far, float("inf"), least[:, None] + rest)
+    return nearest, tl.where(far, NOWHERE, first + (found & PLACES).to(tl.int32))
+
+
+@triton.jit
 def merge_nearest(distances, slots, best, places, column, N_BEST: tl.constexpr):
-    """The N_BEST nearest of distances (P, L) in slots (L,) and of best (P, K) in places (P, K), nearest first.
+    """The N_BEST nearest of distances (P, K) in slots (P, K) and of best (P, K) in places (P, K), nearest first.
 
     Among equals the smallest slot comes first, so no order of evaluation shows.  One after the other the nearest
-    is found and struck out: a few instructions a value, all in registers.
+    is found and struck out.
     """
     found = tl.full(best.shape, float("inf"), tl.float32)
     found_places = tl.full(best.shape, NOWHERE, tl.int32)
     for k in range(N_BEST):
-        least = tl.minimum(tl.min(distances, axis=1), tl.min(best, axis=1))[:, None]
-        here = tl.min(tl.where(distances == least, slots[None, :], NOWHERE), axis=1)
-        there = tl.min(tl.where(best == least, places, NOWHERE), axis=1)
-        place = tl.minimum(here, there)[:, None]
+        least = tl.min(tl.minimum(distances, best), axis=1)[:, None]
+        here = tl.where(distances == least, slots, NOWHERE)
+        there = tl.where(best == least, places, NOWHERE)
+        place = tl.min(tl.minimum(here, there), axis=1)[:, None]
         found = tl.where(column == k, least, found)
         found_places = tl.where(column == k, place, found_places)
-        distances = tl.where(slots[None, :] == place, float("inf"), distances)
+        distances = tl.where(slots == place, float("inf"), distances)
         best = tl.where(places == place, float("inf"), best)
     return found, found_places
 
@@ -49,10 +83,12 @@ def search_tiles(
     order,
     tiles,
     origins,
+    origin_stride,
     lists,
     list_first,
     list_length,
     centres,
+    centre_stride,
     precisions,
     offsets,
     old,
@@ -71,6 +107,7 @@ def search_tiles(
     POINTS: tl.constexpr,
     CENTRES: tl.constexpr,
     FEATURES: tl.constexpr,
+    GRAIN: tl.constexpr,
     MODE: tl.constexpr,
     FORM: tl.constexpr,
     HAS_OLD: tl.constexpr,
@@ -103,6 +140,8 @@ def search_tiles(
         gamma d^2 of the nearest, or for costs of gamma, and the number of old winners that were not listed
     BY_PLACE : constexpr, winners and near are in the order of `order`, not of the points (without old winners)
     """
+    stride = stride // GRAIN * GRAIN  # that they are multiples, the compiler cannot know
+    n_features = n_features // GRAIN * GRAIN
     tile = tl.program_id(0).to(tl.int64)
     cell = tl.load(tiles + tile * 3)
     first = tl.load(tiles + tile * 3 + 1)
@@ -138,12 +177,13 @@ def search_tiles(
         for begin in range(0, n_features, FEATURES):
             feature = begin + tl.arange(0, FEATURES)
             wide = feature < n_features
-            origin = tl.load(origins + cell * n_features + feature, mask=wide, other=0.0)[None, :]
+            origin = tl.load(origins + cell * origin_stride + feature, mask=wide, other=0.0)[None, :]
             y = tl.load(
                 points + row[:, None] * stride + feature[None, :], mask=inside[:, None] & wide[None, :], other=0
             )
+            there = listed[:, None] & (feature < centre_stride)[None, :]
+            m = tl.load(centres + centre[:, None] * centre_stride + feature[None, :], mask=there, other=0.0)
             there = listed[:, None] & wide[None, :]
-            m = tl.load(centres + centre[:, None] * n_features + feature[None, :], mask=there, other=0.0)
             p = precisions_of(precisions, centre, feature, n_features, there, wide, FORM)
             y = as_multiplied(y.to(tl.float32) * scale - origin, p, MODE, FORM)
             m = as_multiplied(m - origin, p, MODE, FORM)
@@ -152,7 +192,8 @@ def search_tiles(
             )
         distances = costs_of(products, row_squares, centre_squares, precisions, offsets, centre, listed, FORM)
         distances = tl.where(listed[None, :], distances, float("inf"))
-        best, places = merge_nearest(distances, slot, best, places, column, N_BEST)
+        nearest, slots = select_nearest(distances, column, block, N_BEST, CENTRES, COLUMNS)
+        best, places = merge_nearest(nearest, slots, best, places, column, N_BEST)
 
     found = inside[:, None] & (column < N_BEST)
     slot = places
@@ -204,6 +245,7 @@ def unlisted_costs(
     ordered,
     length,
     centres,
+    centre_stride,
     precisions,
     offsets,
     extra,
@@ -253,8 +295,8 @@ def unlisted_costs(
             centre = tl.sum(tl.sum(tl.where(here_only, winner, 0), axis=1), axis=0)
             point = tl.program_id(0).to(tl.int64) * POINTS + following // COLUMNS
             total = pair_costs(
-                points, stride, n_features, scale, one + point, one + centre, one >= 0, centres, precisions,
-                offsets, 1, FEATURES, FORM,
+                points, stride, n_features, scale, one + point, one + centre, one >= 0, centres, centre_stride,
+                precisions, offsets, 1, FEATURES, FORM,
             )  # fmt: skip
             costs = tl.where(here_only, total[:, None], costs)
             unlisted = tl.where(here_only, 0, unlisted)

@@ -19,6 +19,7 @@ def sum_runs(
     parts,
     runs,
     origins,
+    origin_stride,
     sums,
     squares,
     masses,
@@ -48,7 +49,7 @@ def sum_runs(
         return
     feature = tl.program_id(1) * FEATURES + tl.arange(0, FEATURES)
     wide = feature < n_features
-    origin = tl.load(origins + segment * n_features + feature, mask=wide, other=0.0)[None, :]
+    origin = tl.load(origins + segment * origin_stride + feature, mask=wide, other=0.0)[None, :]
     total = tl.zeros((FEATURES,), tl.float32)
     total_squares = tl.zeros((FEATURES,), tl.float32)
     mass = tl.zeros((ENTRIES,), tl.float32)
@@ -158,6 +159,7 @@ def pair_distances(
     ids,
     n_pairs,
     centres,
+    centre_stride,
     precisions,
     offsets,
     out,
@@ -171,6 +173,7 @@ def pair_distances(
     row = tl.load(rows + pair, mask=inside, other=0)
     centre = tl.load(ids + pair, mask=inside, other=0).to(tl.int64)
     total = pair_costs(
-        points, stride, n_features, scale, row, centre, inside, centres, precisions, offsets, PAIRS, FEATURES, FORM
+        points, stride, n_features, scale, row, centre, inside, centres, centre_stride, precisions, offsets, PAIRS,
+        FEATURES, FORM,
     )
     tl.store(out + pair, total, mask=inside)

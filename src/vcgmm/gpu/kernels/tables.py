@@ -1,0 +1,121 @@
+"""Greedy D^2 seeding inside many cells at once, where the distances between all rows of a cell fit into a table."""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+#: Rows of a table begin at multiples of so many values.
+PITCH = tl.constexpr(16)
+
+
+@triton.jit
+def pitch_of(n_rows):
+    """Values from one row of a cell's table to the next."""
+    return (n_rows + PITCH - 1) // PITCH * PITCH
+
+
+@triton.jit
+def fill_tables(columns, n_rows, n_features, cell_start, table_start, tables, n_tiles, TILE: tl.constexpr):
+    """Squared distances between all rows of a cell, difference by difference: equal rows have distance 0.
+
+    Parameters
+    ----------
+    columns : (D, n) float32, IN, features of the rows, those of a cell one after the other
+    cell_start : (n_cells + 1,) int64, IN, rows of each cell
+    table_start : (n_cells,) int64, IN, where the table of each begins, in multiples of PITCH
+    tables : (...,) float32, OUT, rows `pitch_of` the cell's size apart
+    n_tiles : int, IN, tiles on a side of the largest table; there are as many programs a cell as its square
+    """
+    cell = tl.program_id(0)
+    first = tl.load(cell_start + cell)
+    size = (tl.load(cell_start + cell + 1) - first).to(tl.int32)
+    i = tl.program_id(1) // n_tiles * TILE
+    j = tl.program_id(1) % n_tiles * TILE
+    if j < i or j >= size:  # tables are symmetric
+        return
+    row = i + tl.arange(0, TILE)
+    other = j + tl.arange(0, TILE)
+    squares = tl.zeros((TILE, TILE), tl.float32)
+    here = columns + first
+    for _ in range(n_features):
+        a = tl.load(here + row, mask=row < size, other=0.0)
+        b = tl.load(here + other, mask=other < size, other=0.0)
+        difference = a[:, None] - b[None, :]
+        squares += difference * difference
+        here += n_rows
+    table = tables + tl.load(table_start + cell) * PITCH
+    pitch = pitch_of(size)
+    # Up to the pitch, not the size: rows are then written several values at a time.
+    tl.store(
+        table + row[:, None].to(tl.int64) * pitch + other[None, :],
+        squares,
+        mask=(row < size)[:, None] & (other < pitch)[None, :],
+    )
+    tl.store(
+        table + other[:, None].to(tl.int64) * pitch + row[None, :],
+        tl.trans(squares),
+        mask=(other < size)[:, None] & (row < pitch)[None, :],
+    )
+
+
+@triton.jit
+def seed_by_tables(
+    tables,
+    table_start,
+    order,
+    cell_start,
+    seed_start,
+    masses,
+    uniforms,
+    whole,
+    seeds,
+    potentials,
+    N_TRIALS: tl.constexpr,
+    TRIALS: tl.constexpr,
+    ROWS: tl.constexpr,
+):
+    """As `seeding.seed_in_cells`, all rows of a cell at once.
+
+    Parameters
+    ----------
+    tables, table_start : IN, from `fill_tables`
+    order, cell_start, seed_start, masses, uniforms, whole, seeds, potentials, N_TRIALS, TRIALS
+        As for `seeding.seed_in_cells`.
+    ROWS : constexpr, a power of two not less than the rows of any cell
+    """
+    cell = tl.program_id(0)
+    first = tl.load(cell_start + cell)
+    size = (tl.load(cell_start + cell + 1) - first).to(tl.int32)
+    table = tables + tl.load(table_start + cell) * PITCH
+    pitch = pitch_of(size).to(tl.int64)
+    begin = tl.load(seed_start + cell)
+    n_seeds = (tl.load(seed_start + cell + 1) - begin).to(tl.int32)
+    trial = tl.arange(0, TRIALS)
+    row = tl.arange(0, ROWS)
+    inside = row < size
+    weight = tl.load(masses + first + row, mask=inside, other=0.0).to(tl.float64)
+    near = tl.full((ROWS,), 1.0, tl.float32)  # the first is drawn by weight
+    total = tl.sum(weight, axis=0)
+    scale = tl.load(whole + cell) / tl.where(total > 0.0, total, 1.0)
+    for seed in range(n_seeds):
+        found, potential = tl.full((), -1, tl.int64), tl.zeros((), tl.float64)
+        if total > 0:
+            real = trial < tl.where(seed == 0, 1, N_TRIALS)  # … and without a choice
+            targets = tl.load(uniforms + (begin + seed) * N_TRIALS + trial, mask=real, other=0.0) * total
+            mass = weight * near.to(tl.float64)
+            beyond = (tl.cumsum(mass, axis=0)[None, :] > targets[:, None]) & (mass > 0)[None, :]
+            # Among the rows of any mass: rounding may point just past the last of them.
+            latest = tl.max(tl.where(mass > 0, row, 0), axis=0)
+            picks = tl.minimum(tl.min(tl.where(beyond, row[None, :], ROWS), axis=1), latest)
+            distances = tl.load(table + picks[:, None] * pitch + row[None, :], mask=inside[None, :], other=0.0)
+            distances = tl.where(seed == 0, distances, tl.minimum(distances, near[None, :]))
+            errors = tl.sum(weight[None, :] * distances.to(tl.float64), axis=1)
+            errors = tl.where(real, errors, float("inf"))
+            total = tl.min(errors, axis=0)
+            chosen = tl.min(tl.where(errors == total, trial, TRIALS), axis=0)
+            near = tl.sum(tl.where((trial == chosen)[:, None], distances, 0.0), axis=0)
+            found = tl.load(order + first + tl.sum(tl.where(trial == chosen, picks, 0), axis=0))
+            potential = total * scale
+        tl.store(seeds + begin + seed, found)
+        tl.store(potentials + begin + seed, potential)
