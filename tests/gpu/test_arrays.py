@@ -15,7 +15,8 @@ from vcgmm.algorithm.mstep import (  # noqa: E402
     next_step,
     weighted_products,
 )
-from vcgmm.gpu.arrays import CountedArray, DeviceArray, on_host  # noqa: E402
+from vcgmm.algorithm.mstep import weighted_products  # noqa: E402
+from vcgmm.gpu.arrays import DeviceArray, Masses, Means, Told, on_host  # noqa: E402
 
 
 def on(device: Any, array: np.ndarray) -> Any:
@@ -73,7 +74,33 @@ def test_products_of_rows_are_those_of_numpy(device: Any) -> None:
 
 
 def test_a_counted_array_knows_how_many_are_not_zero(device: Any) -> None:
-    counted = CountedArray(torch.tensor([0.0, 2.0, 0.0, 1.0], device=device), 2)
+    counted = Masses(torch.tensor([0.0, 2.0, 0.0, 1.0], device=device), 2)
     assert np.count_nonzero(counted) == 2
     assert np.count_nonzero(DeviceArray(counted.tensor)) == 2
     assert float(np.dot(counted, counted)) == 5.0  # all else is as of any other
+
+
+def test_products_that_an_e_step_has_told_are_not_computed_again(device: Any) -> None:
+    numbers = torch.arange(12.0, dtype=torch.float64, device=device).view(2, 2, 3)
+    before, now, other = DeviceArray(numbers[0]), DeviceArray(numbers[1]), DeviceArray(numbers[0].clone())
+    weights = torch.tensor([1.0, 2.0], dtype=torch.float64, device=device)
+    masses = Masses(weights, 2, (before.tensor, now.tensor), (-1.0, -2.0))
+    assert weighted_products(masses, before, now) == (-1.0, -2.0)
+    expected = (5.0 + 2 * 50.0, 23.0 + 2 * 122.0)
+    assert weighted_products(masses, other, now) == expected
+    assert weighted_products(DeviceArray(masses.tensor), before, now) == expected
+
+
+def test_a_way_is_the_same_after_it_was_gone(device: Any) -> None:
+    start = Means(torch.tensor([1e16, 1.0], dtype=torch.float64, device=device))
+    way = DeviceArray(torch.tensor([1.0, 2.0], dtype=torch.float64, device=device))
+    moved: Any = start + way
+    assert (moved - start) is way  # 1 is lost beside 1e16
+    assert on_host(moved).tolist() == [1e16, 3.0]
+    assert on_host(moved - start).tolist() == [0.0, 2.0]  # how it came about is forgotten
+    assert on_host(start + 1.0).tolist() == [1e16, 2.0]
+    assert len(start + way) == 2
+
+
+def test_numbers_arrive(device: Any) -> None:
+    assert Told(torch.tensor([1.0, -2.0], device=device)).tolist() == [1.0, -2.0]

@@ -139,6 +139,14 @@ def test_zeros_of_both_signs_are_one(device: Any) -> None:
     assert count_distinct(torch.tensor([[0.0], [-0.0], [1.0]], device=device), 3) == 2
 
 
+@pytest.fixture(params=["tables", "blocks"])
+def either_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seeds by way of all distances in a cell, or as if they took too much memory."""
+    if request.param == "blocks":
+        monkeypatch.setattr("vcgmm.gpu.greedy.TABLE_VALUES", 0)
+
+
+@pytest.mark.usefixtures("either_way")
 def test_greedy_seeds_lower_the_error_as_they_say(device: Any) -> None:
     X, weights = mixture(300, 5, 12)
     points = on(device, X, weights)
@@ -157,6 +165,23 @@ def test_greedy_seeds_lower_the_error_as_they_say(device: Any) -> None:
             assert found.potentials[a + k - 1] == pytest.approx(float(weights[here] @ distances), rel=1e-4)
 
 
+def test_seeds_are_the_same_either_way(device: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    X, weights = mixture(400, 7, 12)
+    points = on(device, X, weights)
+    labels = torch.from_numpy((X[:, 0] > 1).astype(np.int32)).to(device)
+    cells = Partition.by(labels, 2, points.weights, torch.zeros(400, device=device))
+
+    def found() -> Any:
+        return seed_cells(points, cells, np.array([20, 9]), 8, 3, torch.Generator(device).manual_seed(3))
+
+    by_tables = found()
+    monkeypatch.setattr("vcgmm.gpu.greedy.TABLE_VALUES", 0)
+    by_blocks = found()
+    assert by_tables.rows.tolist() == by_blocks.rows.tolist()
+    np.testing.assert_allclose(by_tables.potentials, by_blocks.potentials, rtol=1e-5)
+
+
+@pytest.mark.usefixtures("either_way")
 def test_first_seeds_are_drawn_by_weight_and_later_ones_by_distance(device: Any) -> None:
     X = np.array([[0.0], [0.0], [10.0], [11.0]], np.float32)
     points = on(device, X, np.array([1.0, 0.0, 0.0, 3.0]))

@@ -34,16 +34,15 @@ def _einsum(subscripts: str, *operands: torch.Tensor) -> torch.Tensor:
     return torch.linalg.vecdot(*operands) if subscripts == "cd,cd->c" else torch.einsum(subscripts, *operands)
 
 
-def weighted_products(masses: torch.Tensor, left: torch.Tensor, right: torch.Tensor) -> tuple[float, float]:
-    """As `algorithm.mstep.weighted_products`, of tensors; the host waits once."""
+def weighted_products(masses: torch.Tensor, left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
+    """As `algorithm.mstep.weighted_products`, of tensors (C,) and (C, D) float64, rows one after the other: (2,)."""
     n_rows, n_features = left.shape
     products = torch.empty((2, n_rows), dtype=torch.float64, device=left.device)
     row_products[(triton.cdiv(n_rows, PRODUCT_ROWS),)](
         masses, left, right, n_rows, n_features, products, ROWS=PRODUCT_ROWS,
         FEATURES=min(PRODUCT_FEATURES, triton.next_power_of_2(n_features)),
     )  # fmt: skip
-    square, cross = products.sum(1).tolist()
-    return square, cross
+    return products.sum(1)
 
 
 def _matmul(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:

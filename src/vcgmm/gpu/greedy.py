@@ -22,8 +22,11 @@ WARP_ROWS = 128
 #: Cells of at most so many rows, and tables of at most so many values, are looked at by way of all distances.
 TABLE_ROWS, TABLE_VALUES = 8192, 1 << 29
 
-#: Rows and columns of a table that a program fills; rows of a warp that looks at all of them, and most warps.
-TILE, TABLE_WARP_ROWS, MOST_WARPS = 64, 256, 16
+#: Rows and columns of a table that a program fills, and features of them that it multiplies at a time.
+TILE, TABLE_FEATURES = 64, 16
+
+#: Rows of a warp that looks at all rows of a table, and most warps.
+TABLE_WARP_ROWS, MOST_WARPS = 256, 16
 
 
 @dataclass(frozen=True)
@@ -110,6 +113,7 @@ def _by_tables(
     columns = points.at(groups.order).T.contiguous()
     fill_tables[(len(sizes), n_tiles * n_tiles)](
         columns, len(groups.order), points.n_features, groups.start, table_start, tables, n_tiles, TILE=TILE,
+        FEATURES=TABLE_FEATURES,
     )  # fmt: skip
     rows = max(LEAST_ROWS, triton.next_power_of_2(longest))
     n_trials = uniforms.shape[1]

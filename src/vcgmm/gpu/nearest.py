@@ -18,11 +18,8 @@ from .tiling import Tiling, aligned, grain_of, tiling
 #: Pairs, and features of them, that one program compares.
 PAIRS, PAIR_FEATURES = 32, 128
 
-#: Points whose old winners one program looks up, where it also compares them, so many features at a time …
-LOOKED_UP_AND_COMPARED, LOOKED_UP_FEATURES = 32, 64
-
-#: … and where it does not: rows with more features than this are compared pair by pair, which are first gathered.
-LOOKED_UP, FEW_FEATURES = 128, 64
+#: Points whose old winners one program looks up, and those not listed that it compares at a time.
+LOOKED_UP, COMPARED = 64, 16
 
 #: Numbers that a tile of an E-step adds up.
 N_FACTS = 4
@@ -207,6 +204,7 @@ def launch_search(
         BY_PLACE=by_place,
         num_warps=tiles.n_warps,
         num_stages=tiles.n_stages,
+        maxnreg=tiles.n_registers,
     )
 
 
@@ -234,22 +232,15 @@ def unlisted_distances(
     (N', C') float32 tensor, infinite for those that are on the list or that do not exist
     """
     n_points, n_best = old.shape
-    at_once = points.n_features <= FEW_FEATURES
-    looked_up = LOOKED_UP_AND_COMPARED if at_once else LOOKED_UP
-    n_programs = triton.cdiv(n_points, looked_up)
     extra = torch.empty(old.shape, dtype=torch.float32, device=old.device)
     form, precisions, offsets = Costs.parts(costs, centres)
-    unlisted_costs[(n_programs,)](
+    unlisted_costs[(triton.cdiv(n_points, LOOKED_UP),)](
         points.stored, points.stored.stride(0), points.n_features, points.scale, n_points, old, table,
-        table.shape[1], centres, centres.stride(0), precisions, offsets, extra, N_BEST=n_best,
-        COLUMNS=triton.next_power_of_2(n_best), STEPS=table.shape[1].bit_length(), POINTS=looked_up,
-        FEATURES=min(LOOKED_UP_FEATURES, triton.next_power_of_2(points.n_features)), FORM=form, COMPARE=at_once,
-        num_warps=1 if at_once else 4,
+        table.shape[1], centres, centres.stride(0), precisions, offsets, torch.empty_like(old), extra,
+        N_BEST=n_best, COLUMNS=triton.next_power_of_2(n_best), STEPS=table.shape[1].bit_length(),
+        POINTS=LOOKED_UP, PAIRS=COMPARED, FEATURES=min(PAIR_FEATURES, triton.next_power_of_2(points.n_features)),
+        FORM=form,
     )  # fmt: skip
-    if not at_once:
-        places = torch.nonzero(extra.view(-1) == 0).view(-1)
-        rows = torch.div(places, n_best, rounding_mode="floor")
-        extra.view(-1)[places] = distances_of(points, rows, old.view(-1)[places], centres, costs)
     return extra
 
 

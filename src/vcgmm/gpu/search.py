@@ -10,9 +10,10 @@ import torch
 
 from ..algorithm.estep import State
 from ..algorithm.mstep import Statistics, initial_variance
-from .arrays import CountedArray, DeviceArray, as_tensor
+from .arrays import DeviceArray, Masses, Means, Told, as_tensor
 from .cells import Groups, Pieces, cut, sort_by_group
 from .costs import Costs
+from .functions import weighted_products
 from .nearest import Posterior, distances_of, launch_search, unlisted_distances
 from .neighbourhoods import DeviceNeighbourhoods
 from .points import DevicePoints
@@ -124,6 +125,8 @@ class DeviceSearch:
         self._posterior.labels.copy_(labels)
         self._only_labels = True  # nothing but the nearest is known yet
         self._cells: Cells | None = None
+        self._used: torch.Tensor | None = None
+        self._moves: torch.Tensor | None = None  # of the last E-step
 
     @property
     def neighbors(self) -> np.ndarray:
@@ -145,21 +148,30 @@ class DeviceSearch:
         """New winners and neighbours, and the sums of the M-step."""
         if variance is None:
             variance = initial_variance(self.start_error, self.total_weight, means.shape[1], self.variance_floor)
-        used = aligned(as_tensor(means, self.points.device))
+        self._used = used = aligned(as_tensor(means, self.points.device), self._used)
         linked = self.neighbourhoods.update(used)
         found = self.search(used, 0.5 / variance)
         sums = weighted_sums(self.points, self.entries(), used)
         arrays: dict[str, Any] = {
-            "means": DeviceArray(used.double()),
+            "means": Means(used.double()),
             "shifts": DeviceArray(sums.shifts),
             "found_moves": DeviceArray(sums.moves),
         }
-        facts = torch.cat([found.facts.sum(0), sums.gains.sum(1)])
-        self._cells = self._group(len(used))  # what the next step begins with, before the host waits for this one
-        log_sum, scatter, _, n_unlisted, n_active, *gains = facts.tolist()
+        facts = [found.facts.sum(0), sums.gains.sum(1)]
+        before, self._moves = self._moves, sums.moves
+        if before is not None:
+            facts.append(weighted_products(sums.masses, before, sums.moves))
+        told = Told(torch.cat(facts))
+        self._cells = self._group(len(used))  # what the next step begins with, while the host waits for this one
+        log_sum, scatter, _, n_unlisted, n_active, *others = told.tolist()
+        n_gains = len(sums.gains) - 1
+        gains, products = others[:n_gains], others[n_gains:]
+        masses: Any = Masses(sums.masses, int(n_active))
+        if before is not None:
+            masses = Masses(sums.masses, int(n_active), (before, sums.moves), (products[0], products[1]))
         return DeviceStatistics(
             variance=variance,
-            masses=CountedArray(sums.masses, int(n_active)),  # type: ignore[arg-type]
+            masses=masses,
             scatter=scatter,
             log_sum=log_sum,
             total_weight=self.total_weight,

@@ -10,6 +10,9 @@ import triton
 #: Cells of so many points, in so many dimensions, are worth tiles of twice the size.
 MANY_POINTS, WIDE = 96, 256
 
+#: Registers of a thread, of which a multiprocessor has 512 for each of 128 threads.
+REGISTERS = 128
+
 #: Rows that begin at multiples of so many values are read as fast as can be.
 ALIGNED = 16
 
@@ -26,6 +29,8 @@ class Tiling:
     points, centres, features : int
         Of one product; powers of two from 16 on.
     n_warps, n_stages : int
+    n_registers : int or None
+        A thread takes no more: what does not fit waits in memory, but more tiles are under way at a time.
     """
 
     points: int
@@ -33,6 +38,7 @@ class Tiling:
     features: int
     n_warps: int
     n_stages: int
+    n_registers: int | None
 
 
 def tiling(n_features: int, points_per_cell: float, n_centres: int, mode: str) -> Tiling:
@@ -49,12 +55,13 @@ def tiling(n_features: int, points_per_cell: float, n_centres: int, mode: str) -
     """
     points = 128 if points_per_cell >= MANY_POINTS and n_features >= WIDE else 64
     centres = min(128, max(16, triton.next_power_of_2(n_centres)))
-    widest = 64 if mode == "bf16" else 32
-    features = min(widest, max(16, triton.next_power_of_2(n_features)))
-    # Rows that do not begin at multiples of 16 values are read value by value: copies ahead of time then cost more
-    # than they save.
+    features = min(64 if mode == "bf16" else 16, max(16, triton.next_power_of_2(n_features)))
+    # Rows that do not begin at multiples of 16 values are read few values at a time: copies ahead of time then cost
+    # more than they save.
     n_stages = 3 if n_features % ALIGNED == 0 else 1
-    return Tiling(points, centres, features, 4 if points == 64 else 8, n_stages)
+    if points == 128:
+        return Tiling(points, centres, features, 8, n_stages, None)
+    return Tiling(points, centres, features, 4, n_stages, REGISTERS)
 
 
 def grain_of(n_features: int, stride: int) -> int:
@@ -62,11 +69,19 @@ def grain_of(n_features: int, stride: int) -> int:
     return next(grain for grain in GRAINS if n_features % grain == 0 and stride % grain == 0)
 
 
-def aligned(means: torch.Tensor) -> torch.Tensor:
-    """Means (C, D) in float32, each row beginning at a multiple of `ALIGNED` values, with zeros in between."""
+def aligned(means: torch.Tensor, room: torch.Tensor | None = None) -> torch.Tensor:
+    """Means (C, D) in float32, each row beginning at a multiple of `ALIGNED` values, with zeros in between.
+
+    Parameters
+    ----------
+    means : (C, D) float tensor
+    room : tensor, optional
+        What this has given for others, that need not be kept.
+    """
     n_features = means.shape[1]
     if n_features % ALIGNED == 0:
         return means.float().contiguous()
-    width = -(-n_features // ALIGNED) * ALIGNED
-    rows = torch.zeros((len(means), width), dtype=torch.float32, device=means.device)[:, :n_features]
-    return rows.copy_(means)
+    if room is None:
+        width = -(-n_features // ALIGNED) * ALIGNED
+        room = torch.zeros((len(means), width), dtype=torch.float32, device=means.device)[:, :n_features]
+    return room.copy_(means)

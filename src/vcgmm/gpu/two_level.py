@@ -18,14 +18,12 @@ from ..algorithm.two_level import (
     share_by_potential,
 )
 from .arrays import DeviceArray
-from .cells import sort_by_group
 from .exact import Urn
 from .greedy import CellSeeds, seed_cells
+from .lloyd import lloyd_steps
 from .nearest import distances_of, lists_between, nearest_listed
 from .partition import Partition
 from .points import DevicePoints
-from .sums import Entries, weighted_sums
-from .tiling import aligned
 
 
 def two_level(points: DevicePoints, n_clusters: int, rng: np.random.Generator) -> Start:
@@ -120,16 +118,12 @@ class DeviceCells:
     def _lloyd(self, seeds: np.ndarray, centre_start: np.ndarray, sample: int, steps: int) -> None:
         """Lloyd steps inside the cells from seeds (n,) on a sample of each, then one assignment of all points."""
         points, cells = self.points, self._partition
-        lists = lists_between(centre_start, points.device)
-        centres = aligned(points.at(torch.from_numpy(seeds).to(points.device)))
         k = np.diff(centre_start)
         counts = np.minimum(cells.sizes, sample * k)
         some = cells.groups if (counts == cells.sizes).all() else cells.sample(counts, self.draws).groups
-        for _ in range(steps):
-            ids, _ = nearest_listed(points, some, self.centres, lists, centres, by_place=True)
-            members = sort_by_group(ids.view(-1), len(centres))
-            entries = Entries(some.order[members.order], points.weights, members.start)
-            centres = aligned(centres + weighted_sums(points, entries, centres).moves)
+        centres = points.at(torch.from_numpy(seeds).to(points.device))
+        centres = lloyd_steps(points, some, self.centres, centre_start, centres, steps)
+        lists = lists_between(centre_start, points.device)
         ids, near = nearest_listed(points, cells.groups, self.centres, lists, centres)
         self.n_evaluations += int((counts * k * steps + cells.sizes * k).sum())
         self.centres, self.labels, self.distances = centres, ids.view(-1), near.view(-1)

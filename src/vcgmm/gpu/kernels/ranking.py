@@ -28,10 +28,12 @@ def rank_rows(values, n_places, found, count, PLACES: tl.constexpr, COUNT: tl.co
     keys = tl.where(inside, keys, 0xFFFFFFFF)  # more than of any value
     limit = tl.zeros((), tl.uint32)
     bit = tl.full((), 0x80000000, tl.uint32)
+    n_smaller = tl.zeros((), tl.int32)
     for _ in range(32):
-        n_smaller = tl.sum((keys < (limit | bit)).to(tl.int32), axis=0)
-        limit = tl.where(n_smaller < count, limit | bit, limit)
-        bit = bit >> 1
+        if n_smaller != count:  # else all that count are below the limit, and no other
+            n_smaller = tl.sum((keys < (limit | bit)).to(tl.int32), axis=0)
+            limit = tl.where(n_smaller <= count, limit | bit, limit)
+            bit = bit >> 1
     smaller = (keys < limit).to(tl.int32)
     equal = (keys == limit).to(tl.int32)
     n_smaller = tl.sum(smaller, axis=0)

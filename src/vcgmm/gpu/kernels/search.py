@@ -20,6 +20,54 @@ NEGLIGIBLE = tl.constexpr(1e-9)
 
 
 @triton.jit
+def listed_costs(
+    points,
+    stride,
+    n_features,
+    scale,
+    row,
+    inside,
+    origin,
+    centres,
+    centre_stride,
+    centre,
+    listed,
+    precisions,
+    offsets,
+    POINTS: tl.constexpr,
+    CENTRES: tl.constexpr,
+    FEATURES: tl.constexpr,
+    MODE: tl.constexpr,
+    FORM: tl.constexpr,
+):
+    """Squared distances, or costs of a FORM, of rows (POINTS,) and centres (CENTRES,): infinite if not `listed`.
+
+    Products are of coordinates about an origin (D,), on the tensor cores.
+    """
+    products = tl.zeros((POINTS, CENTRES), tl.float32)
+    row_squares = tl.zeros((POINTS,), tl.float32)
+    centre_squares = tl.zeros((CENTRES,), tl.float32)
+    for begin in range(0, n_features, FEATURES):
+        feature = begin + tl.arange(0, FEATURES)
+        wide = feature < n_features
+        zero = tl.load(origin + feature, mask=wide, other=0.0)[None, :]
+        y = tl.load(
+            points + row[:, None] * stride + feature[None, :], mask=inside[:, None] & wide[None, :], other=0
+        )
+        there = listed[:, None] & (feature < centre_stride)[None, :]  # 0 beyond the features
+        m = tl.load(centres + centre[:, None] * centre_stride + feature[None, :], mask=there, other=0.0)
+        there = listed[:, None] & wide[None, :]
+        p = precisions_of(precisions, centre, feature, n_features, there, wide, FORM)
+        y = as_multiplied(y.to(tl.float32) * scale - zero, p, MODE, FORM)
+        m = as_multiplied(m - zero, p, MODE, FORM)
+        products, row_squares, centre_squares = products_of(
+            y, m, p, products, row_squares, centre_squares, MODE, FORM
+        )
+    distances = costs_of(products, row_squares, centre_squares, precisions, offsets, centre, listed, FORM)
+    return tl.where(listed[None, :], distances, float("inf"))
+
+
+@triton.jit
 def select_nearest(distances, column, first, N_BEST: tl.constexpr, CENTRES: tl.constexpr, COLUMNS: tl.constexpr):
     """The N_BEST nearest of distances (P, CENTRES), nearest first: (P, COLUMNS) each of distances and of slots.
 
@@ -171,27 +219,10 @@ def search_tiles(
         slot = block + tl.arange(0, CENTRES)
         listed = slot < length
         centre = tl.load(here + slot, mask=listed, other=0).to(tl.int64)
-        products = tl.zeros((POINTS, CENTRES), tl.float32)
-        row_squares = tl.zeros((POINTS,), tl.float32)
-        centre_squares = tl.zeros((CENTRES,), tl.float32)
-        for begin in range(0, n_features, FEATURES):
-            feature = begin + tl.arange(0, FEATURES)
-            wide = feature < n_features
-            origin = tl.load(origins + cell * origin_stride + feature, mask=wide, other=0.0)[None, :]
-            y = tl.load(
-                points + row[:, None] * stride + feature[None, :], mask=inside[:, None] & wide[None, :], other=0
-            )
-            there = listed[:, None] & (feature < centre_stride)[None, :]
-            m = tl.load(centres + centre[:, None] * centre_stride + feature[None, :], mask=there, other=0.0)
-            there = listed[:, None] & wide[None, :]
-            p = precisions_of(precisions, centre, feature, n_features, there, wide, FORM)
-            y = as_multiplied(y.to(tl.float32) * scale - origin, p, MODE, FORM)
-            m = as_multiplied(m - origin, p, MODE, FORM)
-            products, row_squares, centre_squares = products_of(
-                y, m, p, products, row_squares, centre_squares, MODE, FORM
-            )
-        distances = costs_of(products, row_squares, centre_squares, precisions, offsets, centre, listed, FORM)
-        distances = tl.where(listed[None, :], distances, float("inf"))
+        distances = listed_costs(
+            points, stride, n_features, scale, row, inside, origins + cell * origin_stride, centres, centre_stride,
+            centre, listed, precisions, offsets, POINTS, CENTRES, FEATURES, MODE, FORM,
+        )  # fmt: skip
         nearest, slots = select_nearest(distances, column, block, N_BEST, CENTRES, COLUMNS)
         best, places = merge_nearest(nearest, slots, best, places, column, N_BEST)
 
@@ -248,56 +279,61 @@ def unlisted_costs(
     centre_stride,
     precisions,
     offsets,
+    found,
     extra,
     N_BEST: tl.constexpr,
     COLUMNS: tl.constexpr,
     STEPS: tl.constexpr,
     POINTS: tl.constexpr,
+    PAIRS: tl.constexpr,
     FEATURES: tl.constexpr,
     FORM: tl.constexpr,
-    COMPARE: tl.constexpr,
 ):
     """Squared distances, or costs of a FORM, of winners of before that are not on the list of their point's cell.
 
-    Difference by difference, so that there is nothing to cancel.
+    They are few: a program first finds those of its points, then compares some at a time.  Difference by
+    difference, so that there is nothing to cancel.
 
     Parameters
     ----------
-    points, stride, n_features, scale, centres, precisions, offsets : IN, as in `search_tiles`
+    points, stride, n_features, scale, centres, centre_stride, precisions, offsets : IN, as in `search_tiles`
     old : (N, N_BEST) int32, IN, -1 for none; the cell of a point is the first
     ordered : (n_cells, length) int32, IN, the lists in ascending order
-    extra : (N, N_BEST) float32, OUT, infinite for those that are listed; without COMPARE 0 for the others
+    found : (N, N_BEST) int32, scratch
+    extra : (N, N_BEST) float32, OUT, infinite for those that are listed
     STEPS : constexpr, 2^STEPS is more than `length`
     """
-    row = tl.program_id(0).to(tl.int64) * POINTS + tl.arange(0, POINTS)
-    column = tl.arange(0, COLUMNS)[None, :]
-    inside = (row < n_points)[:, None] & (column < N_BEST)
-    cell = tl.load(old + row * N_BEST, mask=row < n_points, other=0).to(tl.int64)
-    winner = tl.load(old + row[:, None] * N_BEST + column, mask=inside, other=-1)
+    first = tl.program_id(0).to(tl.int64) * POINTS
+    place = tl.arange(0, POINTS * COLUMNS)
+    row = first + place // COLUMNS
+    column = place % COLUMNS
+    inside = (row < n_points) & (column < N_BEST)
+    cell = tl.load(old + row * N_BEST, mask=inside, other=0).to(tl.int64)
+    winner = tl.load(old + row * N_BEST + column, mask=inside, other=-1)
     known = inside & (winner >= 0)
-    here = ordered + (cell * length)[:, None]
-    low = tl.zeros((POINTS, COLUMNS), tl.int32)
-    high = tl.full((POINTS, COLUMNS), 0, tl.int32) + length
+    here = ordered + cell * length
+    low = tl.zeros((POINTS * COLUMNS,), tl.int32)
+    high = tl.zeros((POINTS * COLUMNS,), tl.int32) + length
     for _ in range(STEPS):  # bisection: the first place whose centre is not smaller
         middle = (low + high) // 2
         smaller = tl.load(here + middle, mask=known & (low < high), other=0) < winner
         low, high = tl.where(smaller & (low < high), middle + 1, low), tl.where(smaller, high, middle)
     there = tl.load(here + low, mask=known & (low < length), other=-1) == winner
-    unlisted = (known & ~there).to(tl.int32)
-    costs = tl.where(unlisted > 0, 0.0, float("inf"))
-    if COMPARE:
-        # They are few: one after the other, each by all lanes.
-        place = tl.arange(0, POINTS)[:, None] * COLUMNS + column
-        one = tl.zeros((1,), tl.int64)
-        for _ in range(tl.sum(tl.sum(unlisted, axis=1), axis=0)):
-            following = tl.min(tl.min(tl.where(unlisted > 0, place, POINTS * COLUMNS), axis=1), axis=0)
-            here_only = place == following
-            centre = tl.sum(tl.sum(tl.where(here_only, winner, 0), axis=1), axis=0)
-            point = tl.program_id(0).to(tl.int64) * POINTS + following // COLUMNS
-            total = pair_costs(
-                points, stride, n_features, scale, one + point, one + centre, one >= 0, centres, centre_stride,
-                precisions, offsets, 1, FEATURES, FORM,
-            )  # fmt: skip
-            costs = tl.where(here_only, total[:, None], costs)
-            unlisted = tl.where(here_only, 0, unlisted)
-    tl.store(extra + row[:, None] * N_BEST + column, costs, mask=inside)
+    listed = there | (winner < 0)
+    tl.store(extra + row * N_BEST + column, float("inf"), mask=inside & listed)
+    unlisted = (inside & ~listed).to(tl.int32)
+    rank = tl.cumsum(unlisted, axis=0) - 1
+    tl.store(found + first * N_BEST + rank, place, mask=unlisted > 0)
+    tl.debug_barrier()  # all are found before any is compared
+    n_found = tl.sum(unlisted, axis=0)
+    for begin in range(0, n_found, PAIRS):
+        number = begin + tl.arange(0, PAIRS)
+        at = tl.load(found + first * N_BEST + number, mask=number < n_found, other=0)
+        point = first + at // COLUMNS
+        target = point * N_BEST + at % COLUMNS
+        centre = tl.load(old + target, mask=number < n_found, other=0).to(tl.int64)
+        total = pair_costs(
+            points, stride, n_features, scale, point, centre, number < n_found, centres, centre_stride,
+            precisions, offsets, PAIRS, FEATURES, FORM,
+        )  # fmt: skip
+        tl.store(extra + target, total, mask=number < n_found)

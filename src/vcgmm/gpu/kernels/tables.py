@@ -8,6 +8,9 @@ import triton.language as tl
 #: Rows of a table begin at multiples of so many values.
 PITCH = tl.constexpr(16)
 
+#: Squared distances that are a smaller share of the squares they are the difference of are computed anew.
+CLOSE = tl.constexpr(0.01)
+
 
 @triton.jit
 def pitch_of(n_rows):
@@ -16,8 +19,21 @@ def pitch_of(n_rows):
 
 
 @triton.jit
-def fill_tables(columns, n_rows, n_features, cell_start, table_start, tables, n_tiles, TILE: tl.constexpr):
-    """Squared distances between all rows of a cell, difference by difference: equal rows have distance 0.
+def fill_tables(
+    columns,
+    n_rows,
+    n_features,
+    cell_start,
+    table_start,
+    tables,
+    n_tiles,
+    TILE: tl.constexpr,
+    FEATURES: tl.constexpr,
+):
+    """Squared distances between all rows of a cell.
+
+    By products, about the cell's first row, as long as those leave enough digits; else difference by difference,
+    so that equal rows have distance 0.
 
     Parameters
     ----------
@@ -30,32 +46,41 @@ def fill_tables(columns, n_rows, n_features, cell_start, table_start, tables, n_
     cell = tl.program_id(0)
     first = tl.load(cell_start + cell)
     size = (tl.load(cell_start + cell + 1) - first).to(tl.int32)
-    i = tl.program_id(1) // n_tiles * TILE
-    j = tl.program_id(1) % n_tiles * TILE
-    if j < i or j >= size:  # tables are symmetric
+    row = tl.program_id(1) // n_tiles * TILE + tl.arange(0, TILE)
+    other = tl.program_id(1) % n_tiles * TILE + tl.arange(0, TILE)
+    if tl.min(row, axis=0) >= size or tl.min(other, axis=0) >= size:
         return
-    row = i + tl.arange(0, TILE)
-    other = j + tl.arange(0, TILE)
-    squares = tl.zeros((TILE, TILE), tl.float32)
     here = columns + first
-    for _ in range(n_features):
-        a = tl.load(here + row, mask=row < size, other=0.0)
-        b = tl.load(here + other, mask=other < size, other=0.0)
-        difference = a[:, None] - b[None, :]
-        squares += difference * difference
-        here += n_rows
-    table = tables + tl.load(table_start + cell) * PITCH
-    pitch = pitch_of(size)
+    products = tl.zeros((TILE, TILE), tl.float32)
+    row_squares = tl.zeros((TILE,), tl.float32)
+    other_squares = tl.zeros((TILE,), tl.float32)
+    for begin in range(0, n_features, FEATURES):
+        feature = (begin + tl.arange(0, FEATURES)).to(tl.int64)
+        wide = (feature < n_features)[:, None]
+        at = here + feature[:, None] * n_rows
+        zero = tl.load(at, mask=wide, other=0.0)
+        a = tl.load(at + row[None, :], mask=wide & (row < size)[None, :], other=0.0) - zero
+        b = tl.load(at + other[None, :], mask=wide & (other < size)[None, :], other=0.0) - zero
+        products = tl.dot(tl.trans(a), b, products, input_precision="tf32x3")
+        row_squares += tl.sum(a * a, axis=0)
+        other_squares += tl.sum(b * b, axis=0)
+    both = row_squares[:, None] + other_squares[None, :]
+    squares = tl.maximum(both - 2.0 * products, 0.0)
+    inside = (row < size)[:, None] & (other < size)[None, :]
+    close = (inside & (squares <= CLOSE * both)).to(tl.int32)
+    if tl.max(tl.max(close, axis=1), axis=0) > 0:
+        squares = tl.zeros((TILE, TILE), tl.float32)
+        for _ in range(n_features):
+            a = tl.load(here + row, mask=row < size, other=0.0)
+            b = tl.load(here + other, mask=other < size, other=0.0)
+            squares += (a[:, None] - b[None, :]) * (a[:, None] - b[None, :])
+            here += n_rows
     # Up to the pitch, not the size: rows are then written several values at a time.
+    pitch = pitch_of(size)
     tl.store(
-        table + row[:, None].to(tl.int64) * pitch + other[None, :],
+        tables + tl.load(table_start + cell) * PITCH + row[:, None].to(tl.int64) * pitch + other[None, :],
         squares,
         mask=(row < size)[:, None] & (other < pitch)[None, :],
-    )
-    tl.store(
-        table + other[:, None].to(tl.int64) * pitch + row[None, :],
-        tl.trans(squares),
-        mask=(other < size)[:, None] & (row < pitch)[None, :],
     )
 
 

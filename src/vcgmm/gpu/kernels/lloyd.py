@@ -1,0 +1,140 @@
+"""Lloyd steps inside many cells at once, each by two kernels: sums by tile, then new centres from those."""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from .cells import first_piece
+from .search import NOWHERE, listed_costs
+
+
+@triton.jit
+def sum_by_nearest(
+    points,
+    stride,
+    n_features,
+    scale,
+    order,
+    tiles,
+    origins,
+    origin_stride,
+    list_start,
+    width,
+    centres,
+    centre_stride,
+    weights,
+    sums,
+    POINTS: tl.constexpr,
+    CENTRES: tl.constexpr,
+    FEATURES: tl.constexpr,
+    GRAIN: tl.constexpr,
+    MODE: tl.constexpr,
+):
+    """Sums of the points of a tile by the nearest of their cell's centres, as products with who is nearest to whom.
+
+    Parameters
+    ----------
+    points, stride, n_features, scale, order, tiles, origins, origin_stride, centres, centre_stride, weights
+        IN, as in `search.search_tiles`.
+    list_start : (n_cells + 1,) int64, IN, cell i has the centres list_start[i]..list_start[i + 1] - 1
+    width : int, IN, centres of the cell that has most
+    sums : (n_tiles, width, D + 1) float32, OUT, of weight (y - origin), and of weights
+    """
+    stride = stride // GRAIN * GRAIN  # that they are multiples, the compiler cannot know
+    n_features = n_features // GRAIN * GRAIN
+    tile = tl.program_id(0).to(tl.int64)
+    cell = tl.load(tiles + tile * 3)
+    first = tl.load(tiles + tile * 3 + 1)
+    last = tl.load(tiles + tile * 3 + 2)
+    if first >= last:  # between two cells
+        return
+    place = first + tl.arange(0, POINTS)
+    inside = place < last
+    row = tl.load(order + place, mask=inside, other=0)
+    begun = tl.load(list_start + cell)
+    length = (tl.load(list_start + cell + 1) - begun).to(tl.int32)
+    origin = origins + cell * origin_stride
+    least = tl.full((POINTS,), float("inf"), tl.float32)
+    nearest = tl.full((POINTS,), NOWHERE, tl.int32)
+    for block in range(0, length, CENTRES):
+        slot = block + tl.arange(0, CENTRES)
+        distances = listed_costs(
+            points, stride, n_features, scale, row, inside, origin, centres, centre_stride, begun + slot,
+            slot < length, centres, centres, POINTS, CENTRES, FEATURES, MODE, "distance",
+        )  # fmt: skip
+        here = tl.min(distances, axis=1)
+        at = tl.min(tl.where(distances == here[:, None], slot[None, :], NOWHERE), axis=1)
+        nearest = tl.where(here < least, at, nearest)  # among equals the first
+        least = tl.minimum(least, here)
+    weight = tl.load(weights + row, mask=inside, other=0.0)
+    for block in range(0, length, CENTRES):
+        slot = block + tl.arange(0, CENTRES)
+        target = tile * width + slot
+        share = tl.where(slot[:, None] == nearest[None, :], weight[None, :], 0.0)
+        for begin in range(0, n_features + 1, FEATURES):
+            feature = begin + tl.arange(0, FEATURES)
+            wide = feature < n_features
+            zero = tl.load(origin + feature, mask=wide, other=0.0)[None, :]
+            y = tl.load(
+                points + row[:, None] * stride + feature[None, :], mask=inside[:, None] & wide[None, :], other=0
+            )
+            away = tl.where((feature == n_features)[None, :], 1.0, y.to(tl.float32) * scale - zero)
+            tl.store(
+                sums + target[:, None] * (n_features + 1) + feature[None, :],
+                tl.dot(share, away, input_precision="tf32x3"),
+                mask=(slot < length)[:, None] & (feature <= n_features)[None, :],
+            )
+
+
+@triton.jit
+def move_centres(
+    sums,
+    start,
+    size,
+    n_features,
+    origins,
+    origin_stride,
+    list_start,
+    width,
+    centres,
+    centre_stride,
+    TILES: tl.constexpr,
+    FEATURES: tl.constexpr,
+):
+    """Centres become the weighted means of the points that are nearest to them; those of no point stay.
+
+    Parameters
+    ----------
+    sums, origins, origin_stride, list_start, width : IN, as in `sum_by_nearest`
+    start : (n_cells + 1,) int64, IN, points of each cell, that tiles of `size` were cut from
+    centres : (C, D) float32, IN and OUT, rows centre_stride apart
+    TILES : constexpr, tiles that are added up at a time
+    """
+    cell = tl.program_id(0).to(tl.int64)
+    slot = tl.program_id(1)
+    centre = tl.load(list_start + cell) + slot
+    if centre >= tl.load(list_start + cell + 1):
+        return
+    first = first_piece(start, cell, size)
+    n_points = tl.load(start + cell + 1) - tl.load(start + cell)
+    last = first + (n_points + size - 1) // size
+    for begin in range(0, n_features, FEATURES):
+        feature = begin + tl.arange(0, FEATURES)
+        wide = feature < n_features
+        total = tl.zeros((FEATURES,), tl.float64)
+        mass = tl.zeros((), tl.float64)
+        for at in range(first, last, TILES):
+            tile = at + tl.arange(0, TILES)
+            row = tile * width + slot
+            some = tl.load(sums + row * (n_features + 1) + n_features, mask=tile < last, other=0.0)
+            moved = tl.load(
+                sums + row[:, None] * (n_features + 1) + feature[None, :],
+                mask=(tile < last)[:, None] & wide[None, :],
+                other=0.0,
+            )
+            mass += tl.sum(some.to(tl.float64), axis=0)
+            total += tl.sum(moved.to(tl.float64), axis=0)
+        if mass > 0:
+            origin = tl.load(origins + cell * origin_stride + feature, mask=wide, other=0.0)
+            tl.store(centres + centre * centre_stride + feature, (origin + total / mass).to(tl.float32), mask=wide)

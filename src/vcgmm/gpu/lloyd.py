@@ -1,0 +1,102 @@
+"""Lloyd steps inside many cells at once."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+import triton
+
+from .cells import Groups, cut, sort_by_group
+from .kernels.lloyd import move_centres, sum_by_nearest
+from .nearest import lists_between, nearest_listed
+from .points import DevicePoints
+from .sums import Entries, weighted_sums
+from .tiling import REGISTERS, aligned, grain_of
+
+#: Points, centres and features of a product, and warps that compute it.
+POINTS, CENTRES, FEATURES, WARPS = 64, 64, 16, 4
+
+#: Sums by tile of at most so many values are kept.
+SUMMED_VALUES = 1 << 28
+
+#: Tiles of a cell, and features of them, that are added up at a time.
+ADDED_TILES, ADDED_FEATURES = 16, 64
+
+
+def lloyd_steps(
+    points: DevicePoints,
+    groups: Groups,
+    origins: torch.Tensor,
+    list_start: np.ndarray,
+    centres: torch.Tensor,
+    steps: int,
+) -> torch.Tensor:
+    """Centres after some Lloyd steps, in each of which points look at the centres of their own cell.
+
+    Parameters
+    ----------
+    points : DevicePoints
+    groups : Groups
+        Points of every cell; a sample will do.
+    origins : (n_cells, D) float32 tensor
+        What coordinates of a cell are taken about.
+    list_start : (n_cells + 1,) int64 array
+        Cell i has the centres list_start[i]..list_start[i + 1] - 1.
+    centres : (C, D) float32 tensor
+    steps : int
+
+    Returns
+    -------
+    (C, D) float32 tensor, rows as of `tiling.aligned`
+    """
+    width = int(np.diff(list_start).max())
+    n_tiles = len(groups.order) // POINTS + len(list_start) - 1
+    fits = n_tiles * width * (points.n_features + 1) <= SUMMED_VALUES
+    step = _by_tiles if fits else _by_sorting
+    return step(points, groups, origins, list_start, aligned(centres), steps)
+
+
+def _by_tiles(
+    points: DevicePoints,
+    groups: Groups,
+    origins: torch.Tensor,
+    list_start: np.ndarray,
+    centres: torch.Tensor,
+    steps: int,
+) -> torch.Tensor:
+    """With two kernels a step: a host that has to launch a dozen is slower than the device on small data."""
+    n_cells, n_features, width = len(list_start) - 1, points.n_features, int(np.diff(list_start).max())
+    pieces = cut(groups.start, POINTS, len(groups.order))
+    start = torch.from_numpy(list_start).to(points.device)
+    sums = torch.empty(len(pieces) * width * (n_features + 1), dtype=torch.float32, device=points.device)
+    for _ in range(steps):
+        sum_by_nearest[(len(pieces),)](
+            points.stored, points.stored.stride(0), n_features, points.scale, groups.order, pieces.table, origins,
+            origins.stride(0), start, width, centres, centres.stride(0), points.weights, sums, POINTS=POINTS,
+            CENTRES=CENTRES, FEATURES=FEATURES, GRAIN=grain_of(n_features, points.stored.stride(0)),
+            MODE=points.precision, num_warps=WARPS, num_stages=1, maxnreg=REGISTERS,
+        )  # fmt: skip
+        move_centres[(n_cells, width)](
+            sums, groups.start, POINTS, n_features, origins, origins.stride(0), start, width, centres,
+            centres.stride(0), TILES=ADDED_TILES,
+            FEATURES=min(ADDED_FEATURES, triton.next_power_of_2(n_features)), num_warps=1,
+        )  # fmt: skip
+    return centres
+
+
+def _by_sorting(
+    points: DevicePoints,
+    groups: Groups,
+    origins: torch.Tensor,
+    list_start: np.ndarray,
+    centres: torch.Tensor,
+    steps: int,
+) -> torch.Tensor:
+    """With points sorted by centre, where sums by tile would take too much memory."""
+    lists = lists_between(list_start, points.device)
+    for _ in range(steps):
+        ids, _ = nearest_listed(points, groups, origins, lists, centres, by_place=True)
+        members = sort_by_group(ids.view(-1), len(centres))
+        entries = Entries(groups.order[members.order], points.weights, members.start)
+        centres = aligned(centres + weighted_sums(points, entries, centres).moves)
+    return centres

@@ -1,0 +1,68 @@
+"""Lloyd steps inside cells: each centre becomes the mean of those of its cell's points that are nearest to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="tests of the GPU need torch")
+pytest.importorskip("triton", reason="tests of the GPU need Triton")
+
+from vcgmm.algorithm.frame import Frame  # noqa: E402
+from vcgmm.gpu.cells import sort_by_group  # noqa: E402
+from vcgmm.gpu.lloyd import lloyd_steps  # noqa: E402
+from vcgmm.gpu.points import DevicePoints  # noqa: E402
+
+N_FEATURES = 17
+
+
+@pytest.fixture(params=["tiles", "sorting"])
+def either_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sums by tile, or as if they took too much memory."""
+    if request.param == "sorting":
+        monkeypatch.setattr("vcgmm.gpu.lloyd.SUMMED_VALUES", 0)
+
+
+def one_step(
+    X: np.ndarray, weights: np.ndarray, cells: np.ndarray, start: np.ndarray, centres: np.ndarray
+) -> np.ndarray:
+    """A Lloyd step in each cell, plainly."""
+    moved = centres.copy()
+    for cell, (a, b) in enumerate(zip(start[:-1], start[1:], strict=True)):
+        here = cells == cell
+        if b == a or not here.any():
+            continue
+        nearest = ((X[here][:, None] - centres[a:b]) ** 2).sum(2).argmin(1)
+        for i in range(b - a):
+            mass = weights[here][nearest == i]
+            if mass.sum() > 0:
+                moved[a + i] = mass @ X[here][nearest == i] / mass.sum()
+    return moved
+
+
+@pytest.mark.usefixtures("either_way")
+@pytest.mark.parametrize("steps", [1, 3])
+def test_centres_move_to_the_means_of_their_points(device: Any, steps: int) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, N_FEATURES)).astype(np.float32) + 5
+    weights = rng.uniform(0.5, 1.5, 500)
+    cells = rng.choice([0, 1, 3], 500, p=[0.7, 0.2, 0.1]).astype(np.int32)  # nobody is in the third cell
+    start = np.array([0, 70, 75, 76, 80])
+    centres = X[rng.integers(500, size=80)] + 0.1 * rng.normal(size=(80, N_FEATURES)).astype(np.float32)
+    centres[74] = 1e3  # of no point
+    frame = Frame(np.zeros(N_FEATURES), 1.0, np.dtype(np.float32))
+    masses = torch.from_numpy(weights.astype(np.float32)).to(device)
+    points = DevicePoints(torch.from_numpy(X).to(device), 1.0, masses, frame, "fp32")
+    groups = sort_by_group(torch.from_numpy(cells).to(device), 4)
+    origins = torch.full((4, N_FEATURES), 5.0, device=device)
+    given = torch.from_numpy(centres).to(device)
+    found = lloyd_steps(points, groups, origins, start, given, steps)
+    expected = centres.astype(np.float64)
+    for _ in range(steps):
+        expected = one_step(X.astype(np.float64), weights, cells, start, expected)
+    np.testing.assert_allclose(found.cpu().numpy(), expected, atol=1e-4)
+    assert (found[74] == 1e3).all()
+    again = lloyd_steps(points, groups, origins, start, torch.from_numpy(centres).to(device), steps)
+    assert torch.equal(found, again)
