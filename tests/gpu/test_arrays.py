@@ -15,7 +15,6 @@ from vcgmm.algorithm.mstep import (  # noqa: E402
     next_step,
     weighted_products,
 )
-from vcgmm.algorithm.mstep import weighted_products  # noqa: E402
 from vcgmm.gpu.arrays import DeviceArray, Masses, Means, Told, on_host  # noqa: E402
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ def one_step(
 ) -> np.ndarray:
     """A Lloyd step in each cell, plainly."""
     moved = centres.copy()
-    for cell, (a, b) in enumerate(zip(start[:-1], start[1:], strict=True)):
+    for cell, (a, b) in enumerate(pairwise(start)):
         here = cells == cell
         if b == a or not here.any():
             continue

@@ -178,24 +178,24 @@ class Moved(DeviceArray):
     """
 
     def __init__(self, start: Means, way: DeviceArray) -> None:
-        self._start: Means | None = start
-        self._way: DeviceArray | None = way
+        self._came: tuple[Means, DeviceArray] | None = (start, way)
         self._tensor: torch.Tensor | None = None
 
     @property
     def tensor(self) -> torch.Tensor:  # type: ignore[override]
         """The means; once they are known, how they came about is forgotten."""
-        if self._tensor is None:
-            assert self._start is not None
-            assert self._way is not None
-            self._tensor = self._start.tensor + self._way.tensor
-            self._start = self._way = None
-        return self._tensor
+        if self._came is not None:
+            start, way = self._came
+            self._tensor, self._came = start.tensor + way.tensor, None
+        found: Any = self._tensor
+        return found  # type: ignore[no-any-return]
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         """An operator or elementwise function of NumPy."""
-        if ufunc is np.subtract and inputs[0] is self and inputs[1] is self._start and not kwargs:
-            return self._way
+        if ufunc is np.subtract and inputs[0] is self and self._came is not None and not kwargs:
+            start, way = self._came
+            if inputs[1] is start:
+                return way
         return super().__array_ufunc__(ufunc, method, *inputs, **kwargs)
 
 

@@ -35,7 +35,7 @@ def _einsum(subscripts: str, *operands: torch.Tensor) -> torch.Tensor:
 
 
 def weighted_products(masses: torch.Tensor, left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
-    """As `algorithm.mstep.weighted_products`, of tensors (C,) and (C, D) float64, rows one after the other: (2,)."""
+    """As `algorithm.mstep.weighted_products`, of tensors (C,) and (C, D) float64 without gaps: (2,) float64."""
     n_rows, n_features = left.shape
     products = torch.empty((2, n_rows), dtype=torch.float64, device=left.device)
     row_products[(triton.cdiv(n_rows, PRODUCT_ROWS),)](

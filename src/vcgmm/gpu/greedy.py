@@ -23,10 +23,10 @@ WARP_ROWS = 128
 TABLE_ROWS, TABLE_VALUES = 8192, 1 << 29
 
 #: Rows and columns of a table that a program fills, and features of them that it multiplies at a time.
-TILE, TABLE_FEATURES = 64, 16
+TILE, TABLE_FEATURES = 64, 32
 
 #: Rows of a warp that looks at all rows of a table, and most warps.
-TABLE_WARP_ROWS, MOST_WARPS = 256, 16
+TABLE_WARP_ROWS, MOST_WARPS = 512, 16
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def _by_tables(
     seeds: torch.Tensor,
     potentials: torch.Tensor,
 ) -> None:
-    """All distances between the rows of a cell first: then a candidate costs no more than reading a row of them."""
+    """All distances between the rows of a cell first: a candidate then costs no more than to read a row."""
     device, groups, sizes = points.device, sample.groups, sample.sizes
     lengths = sizes * pitches(sizes)
     bounds = np.concatenate([[0], np.cumsum(lengths)])
@@ -113,7 +113,7 @@ def _by_tables(
     columns = points.at(groups.order).T.contiguous()
     fill_tables[(len(sizes), n_tiles * n_tiles)](
         columns, len(groups.order), points.n_features, groups.start, table_start, tables, n_tiles, TILE=TILE,
-        FEATURES=TABLE_FEATURES,
+        FEATURES=TABLE_FEATURES, num_stages=1,
     )  # fmt: skip
     rows = max(LEAST_ROWS, triton.next_power_of_2(longest))
     n_trials = uniforms.shape[1]

@@ -204,7 +204,7 @@ def launch_search(
         BY_PLACE=by_place,
         num_warps=tiles.n_warps,
         num_stages=tiles.n_stages,
-        maxnreg=tiles.n_registers,
+        maxnreg=None if form == "own" else tiles.n_registers,  # it has two products to compute
     )
 
 

@@ -127,15 +127,20 @@ class DeviceNeighbourhoods:
     def _rank_all(self, means: torch.Tensor) -> None:
         """Fill `nearest` with the nearest of all clusters."""
         n_clusters, length = self.nearest.shape
-        every = torch.arange(n_clusters, device=means.device).unsqueeze(0)
         step = max(1, POOL_VALUES // n_clusters)  # all are compared with some of them at a time
         nearest = torch.empty_like(self.nearest)
         for first in range(0, n_clusters, step):
-            distances = self._compare(means, every[:, first : first + step], every)[0]
+            distances = self._compare_with_all(means, slice(first, first + step))
             distances.diagonal(first).fill_(-torch.inf)  # it comes first, even among others in the same place
-            nearest[first : first + step] = ranked(distances, length)
+            ranked(distances, length, nearest[first : first + step])
         self.nearest = nearest
         self.neighbors = nearest[:, : self.n_neighbors]
+
+    def _compare_with_all(self, means: torch.Tensor, some: slice) -> torch.Tensor:
+        """What some clusters rank all by, (s, C) float32: less is nearer."""
+        centres = means - means[0]
+        squares = torch.linalg.vecdot(centres, centres)
+        return torch.addmm(squares, centres[some], centres.T, alpha=-2)
 
     def _rank_in_pools(
         self, means: torch.Tensor, members: torch.Tensor, pools: torch.Tensor, out: torch.Tensor

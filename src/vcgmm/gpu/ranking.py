@@ -8,7 +8,7 @@ import triton
 from .kernels.ranking import first_distinct, rank_rows
 
 #: Rows up to so long are ranked by one program each; of a warp, so many values.
-RANKED, WARP_VALUES = 4096, 512
+RANKED, WARP_VALUES = 4096, 1024
 
 #: The places found are compared with so many others at a time.
 OTHERS = 32
@@ -17,31 +17,35 @@ OTHERS = 32
 COMPARED, AT_ONCE = 512, 32
 
 
-def ranked(values: torch.Tensor, count: int) -> torch.Tensor:
+def ranked(values: torch.Tensor, count: int, out: torch.Tensor | None = None) -> torch.Tensor:
     """Places of the `count` smallest of the last dimension, ascending; among equals the first places.
 
     Parameters
     ----------
     values : (..., n) float32 tensor
+    count : int
+    out : (..., count) int tensor, optional
+        Where they are put.
 
     Returns
     -------
-    (..., count) int64 tensor
+    (..., count) int64 tensor, or `out`
     """
+    if out is None:
+        out = torch.empty((*values.shape[:-1], count), dtype=torch.int64, device=values.device)
     n_places = values.shape[-1]
     if n_places <= RANKED:
-        found = torch.empty((*values.shape[:-1], count), dtype=torch.int64, device=values.device)
-        places = triton.next_power_of_2(n_places)
-        rank_rows[(found.numel() // count,)](
-            values.contiguous(), n_places, found, count, PLACES=places, COUNT=triton.next_power_of_2(count),
-            AT_ONCE=min(OTHERS, triton.next_power_of_2(count)), num_warps=max(1, min(8, places // WARP_VALUES)),
+        width = triton.next_power_of_2(n_places)
+        rank_rows[(out.numel() // count,)](
+            values.contiguous(), n_places, out, count, PLACES=width, COUNT=triton.next_power_of_2(count),
+            AT_ONCE=min(OTHERS, triton.next_power_of_2(count)), num_warps=max(1, min(8, width // WARP_VALUES)),
         )  # fmt: skip
-        return found
+        return out
     bits = values.contiguous().view(torch.int32)
     bits = bits ^ ((bits >> 31) & 0x7FFFFFFF)  # orders as the floats do, negative ones too
     places = torch.arange(values.shape[-1], device=values.device)
     keys = (bits.to(torch.int64) << 32) | places
-    return torch.topk(keys, count, dim=-1, largest=False, sorted=True).values & 0xFFFFFFFF
+    return out.copy_(torch.topk(keys, count, dim=-1, largest=False, sorted=True).values & 0xFFFFFFFF)
 
 
 def distinct_in_order(ids: torch.Tensor, count: int, n_ids: int) -> torch.Tensor:

@@ -8,7 +8,15 @@ import numpy as np
 import torch
 
 from ..algorithm.seeding import Start
-from ..algorithm.subspace import SearchSettings, improve, leading_directions
+from ..algorithm.subspace import (
+    CHOICES,
+    ENOUGH,
+    LEAST_GAIN,
+    SAMPLE,
+    SearchSettings,
+    improve,
+    leading_directions,
+)
 from ..parallel import Workers
 from .arrays import DeviceArray
 from .cells import sort_by_group
@@ -18,6 +26,9 @@ from .points import DevicePoints
 from .search import DeviceSearch
 from .sums import Entries, weighted_sums
 from .two_level import two_level
+
+#: Up to so many features, directions are found from their scatter as a whole.
+NARROW = 256
 
 #: Points looked at for each cluster that lost all of its own.
 TRIED_PER_EMPTY = 4
@@ -45,7 +56,10 @@ def start_in_subspace(
         For the directions, which are found on the host from a sample.
     """
     source: Any = Sampled(points, workers)
-    directions = leading_directions(source, weights, rng, source.scatter_times)
+    if points.n_features <= NARROW:
+        directions = directions_of_narrow(points, rng)
+    else:
+        directions = leading_directions(source, weights, rng, source.scatter_times)
     if directions is None:
         return two_level(points, n_clusters, rng)
     projected = points.project(directions)
@@ -65,6 +79,38 @@ def start_in_subspace(
     found = search.labels().contiguous()
     del search, projected, near, start
     return lift(points, found, n_clusters, n_evaluations)
+
+
+def directions_of_narrow(points: DevicePoints, rng: np.random.Generator) -> np.ndarray | None:
+    """As `algorithm.subspace.leading_directions`, from the whole scatter of a sample: the host waits once.
+
+    Parameters
+    ----------
+    points : DevicePoints
+        Of at most `NARROW` features.
+    rng : numpy Generator
+    """
+    n_features = points.n_features
+    choices = [d for d in CHOICES if LEAST_GAIN * d <= n_features]
+    n = min(len(points), SAMPLE)
+    if not choices or n < 2 * choices[-1]:
+        return None
+    picks = ((np.arange(n) + rng.random(n)) * (len(points) / n)).astype(np.int64)
+    rows = torch.from_numpy(np.minimum(picks, len(points) - 1)).to(points.device)
+    sample, masses = points.at(rows).double(), points.weights[rows].double()
+    masses = masses / masses.sum()
+    sample = sample - masses @ sample
+    scatter = (sample.T @ (masses.unsqueeze(1) * sample)).cpu().numpy()
+    total = float(np.trace(scatter))
+    if not total > 0.0:
+        return None
+    variances = np.linalg.eigvalsh(scatter)[::-1]
+    kept = np.cumsum(variances) / total
+    enough = [d for d in choices if kept[d - 1] >= ENOUGH]
+    if not enough and len(choices) < len(CHOICES):
+        return None
+    size = enough[0] if enough else choices[-1]
+    return np.ascontiguousarray(np.linalg.eigh(scatter)[1][:, ::-1][:, :size], dtype=np.float32)
 
 
 class Sampled:

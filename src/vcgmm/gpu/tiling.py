@@ -55,13 +55,14 @@ def tiling(n_features: int, points_per_cell: float, n_centres: int, mode: str) -
     """
     points = 128 if points_per_cell >= MANY_POINTS and n_features >= WIDE else 64
     centres = min(128, max(16, triton.next_power_of_2(n_centres)))
-    features = min(64 if mode == "bf16" else 16, max(16, triton.next_power_of_2(n_features)))
-    # Rows that do not begin at multiples of 16 values are read few values at a time: copies ahead of time then cost
-    # more than they save.
+    # With "fp32" each operand is two: fewer tiles at a time are better than waiting for memory.
+    narrow = 32 if mode == "fp32" or (mode == "bf16" and points == 128) else 16
+    features = min(narrow, max(16, triton.next_power_of_2(n_features)))
+    # Rows that do not begin at multiples of 16 values are read few at a time: copies ahead of time then cost more
+    # than they save.
     n_stages = 3 if n_features % ALIGNED == 0 else 1
-    if points == 128:
-        return Tiling(points, centres, features, 8, n_stages, None)
-    return Tiling(points, centres, features, 4, n_stages, REGISTERS)
+    n_registers = None if mode == "fp32" else REGISTERS
+    return Tiling(points, centres, features, 4 if points == 64 else 8, n_stages, n_registers)
 
 
 def grain_of(n_features: int, stride: int) -> int:

@@ -31,7 +31,7 @@ def sum_by_nearest(
     GRAIN: tl.constexpr,
     MODE: tl.constexpr,
 ):
-    """Sums of the points of a tile by the nearest of their cell's centres, as products with who is nearest to whom.
+    """Sums of the points of a tile by the nearest of their cell's centres: products with who is nearest to whom.
 
     Parameters
     ----------

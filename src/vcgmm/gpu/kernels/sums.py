@@ -175,5 +175,5 @@ def pair_distances(
     total = pair_costs(
         points, stride, n_features, scale, row, centre, inside, centres, centre_stride, precisions, offsets, PAIRS,
         FEATURES, FORM,
-    )
+    )  # fmt: skip
     tl.store(out + pair, total, mask=inside)

@@ -1,4 +1,4 @@
-"""Greedy D^2 seeding inside many cells at once, where the distances between all rows of a cell fit into a table."""
+"""Greedy D^2 seeding inside many cells at once, where distances between all rows of a cell fit into a table."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def fill_tables(
     size = (tl.load(cell_start + cell + 1) - first).to(tl.int32)
     row = tl.program_id(1) // n_tiles * TILE + tl.arange(0, TILE)
     other = tl.program_id(1) % n_tiles * TILE + tl.arange(0, TILE)
-    if tl.min(row, axis=0) >= size or tl.min(other, axis=0) >= size:
+    if tl.min(other, axis=0) < tl.min(row, axis=0) or tl.min(other, axis=0) >= size:  # tables are symmetric
         return
     here = columns + first
     products = tl.zeros((TILE, TILE), tl.float32)
@@ -76,11 +76,17 @@ def fill_tables(
             squares += (a[:, None] - b[None, :]) * (a[:, None] - b[None, :])
             here += n_rows
     # Up to the pitch, not the size: rows are then written several values at a time.
+    table = tables + tl.load(table_start + cell) * PITCH
     pitch = pitch_of(size)
     tl.store(
-        tables + tl.load(table_start + cell) * PITCH + row[:, None].to(tl.int64) * pitch + other[None, :],
+        table + row[:, None].to(tl.int64) * pitch + other[None, :],
         squares,
         mask=(row < size)[:, None] & (other < pitch)[None, :],
+    )
+    tl.store(
+        table + other[:, None].to(tl.int64) * pitch + row[None, :],
+        tl.trans(squares),
+        mask=(other < size)[:, None] & (row < pitch)[None, :],
     )
 
 
