@@ -63,6 +63,7 @@ def choose_winners(
     slots: np.ndarray,
     near: np.ndarray,
     absent: np.ndarray,
+    holder: np.ndarray,
 ) -> int:
     """The new K(n) of a block as far as products tell: of its candidates and the old K(n), the least cost first.
 
@@ -80,6 +81,7 @@ def choose_winners(
     slots : (C', B) int64, OUT, place in the candidate list
     near : (C', B) float, OUT, costs, ascending
     absent : (2, 2 C' B) int64, OUT, pairs of a point j and a cluster whose cost is to be computed directly
+    holder : (L',) int32, scratch, the last point that had a candidate among its winners
 
     Returns
     -------
@@ -88,9 +90,11 @@ def choose_winners(
     n_winners = winners.shape[1]
     last = n_winners - 1
     n_absent = 0
+    holder[:] = -1
     for j in range(n):
         begun = n_absent
         # Keys hold rounded costs: look the full ones up and put near ties in order.
+        before = products.dtype.type(-1)
         for k in range(n_winners):
             slot = np.int64(best[k * LANES + j] & mask)
             cost = cost_from(slot, j, products, constants, norms)
@@ -99,7 +103,13 @@ def choose_winners(
                 absent[1, n_absent] = list_of_candidates[slot]
                 n_absent += 1
                 cost = products.dtype.type(np.inf)  # it comes back by itself, in the place that this keeps free
-            insert(slot, cost, k, j, slots, near)
+            holder[slot] = j
+            if cost >= before:
+                near[k, j] = cost
+                slots[k, j] = slot
+                before = cost
+            else:
+                insert(slot, cost, k, j, slots, near)
         # What was known is not forgotten: an old winner gives way only to a cluster that costs less.
         point = order[low + j]
         for k in range(n_winners):
@@ -112,10 +122,11 @@ def choose_winners(
                     absent[0, n_absent] = j
                     absent[1, n_absent] = known
                     n_absent += 1
-                continue
-            cost = cost_from(slot, j, products, constants, norms)
-            if cost < near[last, j] and not has(slot, j, slots):
-                insert(slot, cost, last, j, slots, near)
+            elif holder[slot] != j:
+                cost = cost_from(slot, j, products, constants, norms)
+                if cost < near[last, j]:
+                    insert(slot, cost, last, j, slots, near)
+                    holder[slot] = j
     return n_absent
 
 
