@@ -42,8 +42,8 @@ def test_local_sums_are_added_strictly_inside_a_fast_kernel() -> None:
     add_strictly = compiled_like(add_moments, add_moments.py_func)
 
     def add_all(totals, masses, sums, means, magic, row, mass_magic):
-        for slot in range(sums.shape[0]):
-            add_strictly(totals, masses, 0, sums, slot, 0.3, means, slot, magic, row, mass_magic)
+        clusters, sum_masses = np.zeros(sums.shape[0], np.int32), np.full(sums.shape[0], 0.3)
+        add_strictly(totals, masses, clusters, sums, sum_masses, means, 7, magic, row, mass_magic)
 
     totals, masses = np.zeros((1, 4)), np.zeros(1)
     sums, means = np.random.default_rng(1).random((2, 50, 4))

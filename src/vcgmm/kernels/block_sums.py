@@ -7,14 +7,10 @@ import numpy as np
 from .exact_sums import add_moments, add_point
 from .jit import kernel
 from .logarithm import log_of_positive
-from .prefetch import hint_row
 from .square_sums import add_moment_squares, add_point_squares
 
 #: Responsibilities below this share of a point's weight do not move a mean.
 NEGLIGIBLE = 1e-9
-
-#: Totals are fetched so many candidates ahead.
-SOON = 4
 
 
 @kernel
@@ -157,13 +153,11 @@ def hand_over(
     masses: np.ndarray,
 ) -> None:
     """Move a cell's local sums to the clusters' float64 totals, and set them to 0."""
-    for i in range(sum_masses.shape[0]):
-        mass = sum_masses[i]
-        if i + SOON < sum_masses.shape[0] and sum_masses[i + SOON] > 0.0:
-            hint_row(shifts, int(candidates[cell, i + SOON]))
-        if mass > 0.0:
-            cluster = candidates[cell, i]
-            if scatters is not None and scatter_magic is not None:
+    if scatters is not None and scatter_magic is not None:
+        for i in range(sum_masses.shape[0]):
+            mass, cluster = sum_masses[i], candidates[cell, i]
+            if mass > 0.0:
                 add_moment_squares(scatters, cluster, sums, i, mass, means, cell, scatter_magic, magic_row)
-            add_moments(shifts, masses, cluster, sums, i, mass, means, cell, shift_magic, magic_row, mass_magic)
-            sum_masses[i] = 0.0
+    add_moments(
+        shifts, masses, candidates[cell], sums, sum_masses, means, cell, shift_magic, magic_row, mass_magic
+    )

@@ -103,18 +103,21 @@ def natural_panels(
     """
     n_features = means.shape[1]
     width = panels.shape[2]
-    for i in range(clusters.shape[0]):
-        c = clusters[i]
-        total = squares.dtype.type(0)
-        for p in range(panels.shape[0]):
-            first = np.uint64(p) * np.uint64(width)
-            for k in range(min(width, n_features - p * width)):
+    squares[: clusters.shape[0]] = 0
+    for p in range(panels.shape[0]):
+        first = np.uint64(p) * np.uint64(width)
+        n_columns = min(width, n_features - p * width)
+        for i in range(clusters.shape[0]):
+            c = clusters[i]
+            total = squares.dtype.type(0)
+            for k in range(n_columns):
                 d = first + np.uint64(k)  # unsigned: an index that might be negative keeps LLVM from vectorising
                 value = means[c, d] - origin[d]
                 panels[p, i, k] = value
                 total += value * value
-        squares[i] = total
-        constants[i] = total
+            squares[i] += total
+    for i in range(clusters.shape[0]):
+        constants[i] = squares[i]
     if precisions is not None and offsets is not None:
         weigh_panels(precisions, offsets, clusters, n_features, panels, constants, squares)
 
