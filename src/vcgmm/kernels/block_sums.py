@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .exact_sums import add_moments, add_point
-from .jit import kernel
+from .jit import part
 from .logarithm import log_of_positive
 from .square_sums import add_moment_squares, add_point_squares
 
@@ -13,7 +13,7 @@ from .square_sums import add_moment_squares, add_point_squares
 NEGLIGIBLE = 1e-9
 
 
-@kernel
+@part
 def add_facts(
     n: int,
     weights: np.ndarray,
@@ -56,7 +56,7 @@ def add_facts(
     facts[3] += mass
 
 
-@kernel
+@part
 def write_winners(
     n: int,
     list_of_candidates: np.ndarray,
@@ -78,7 +78,7 @@ def write_winners(
     facts[4] += moved
 
 
-@kernel
+@part
 def add_block(
     n: int,
     rows: np.ndarray,
@@ -137,7 +137,7 @@ def add_block(
                 add_point_squares(scatters, cluster, points, point, means, part, scatter_magic, magic_row)
 
 
-@kernel
+@part
 def hand_over(
     cell: int,
     candidates: np.ndarray,

@@ -18,7 +18,7 @@ import numpy as np
 
 from .block_sums import add_block, add_facts, hand_over, write_winners
 from .costs import natural_panels, statistics_rows
-from .jit import kernel
+from .jit import kernel, part
 from .panels import multiply_panels, panel_shape
 from .prefetch import hint_row
 from .selection import AT_ONCE, FEW, LANES, five_smallest_keys, smallest_keys
@@ -38,7 +38,7 @@ BLOCKS_PER_FLUSH = 8
 VECTOR = 16
 
 
-@kernel
+@part
 def rounded(n: int) -> int:
     """Columns of the product for a block of n points."""
     if n <= QUARTER:

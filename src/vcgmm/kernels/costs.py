@@ -23,7 +23,7 @@ from __future__ import annotations
 import numpy as np
 
 from .distances import squared_distance
-from .jit import kernel
+from .jit import part
 
 #: Nats by which a cost from a product may be off: a candidate where rounding could exceed it is taken directly.
 COST_ERROR = 1e-4
@@ -34,7 +34,7 @@ def farthest_square(dtype: np.dtype) -> float:
     return COST_ERROR / float(np.finfo(dtype).eps)
 
 
-@kernel
+@part
 def statistics_rows(
     source: np.ndarray,
     rows: np.ndarray,
@@ -76,7 +76,7 @@ def statistics_rows(
             out[j, n_features] = total
 
 
-@kernel
+@part
 def natural_panels(
     means: np.ndarray,
     precisions: np.ndarray | None,
@@ -122,7 +122,7 @@ def natural_panels(
         weigh_panels(precisions, offsets, clusters, n_features, panels, constants, squares)
 
 
-@kernel
+@part
 def weigh_panels(
     precisions: np.ndarray,
     offsets: np.ndarray,
@@ -154,7 +154,7 @@ def weigh_panels(
         constants[i] = total + offsets[c]
 
 
-@kernel
+@part
 def own_cost(
     points: np.ndarray, point: int, means: np.ndarray, precisions: np.ndarray, offsets: np.ndarray, cluster: int
 ) -> float:
@@ -169,7 +169,7 @@ def own_cost(
     return total + offsets[cluster]
 
 
-@kernel
+@part
 def costs_of_pairs(
     n: int,
     rows: np.ndarray,

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .jit import strict_kernel
+from .jit import strict_part
 from .prefetch import hint_row
 
 #: Totals are fetched so many candidates ahead.
@@ -39,7 +39,7 @@ def rounding_constant(largest_sum: np.ndarray) -> np.ndarray:
     return magic
 
 
-@strict_kernel
+@strict_part
 def add_moments(
     totals: np.ndarray,
     masses: np.ndarray,
@@ -89,7 +89,7 @@ def add_moments(
         sum_masses[i] = 0.0
 
 
-@strict_kernel
+@strict_part
 def add_point(
     totals: np.ndarray,
     masses: np.ndarray,

@@ -9,13 +9,13 @@ from __future__ import annotations
 import numpy as np
 
 from .distances import squared_distance
-from .jit import kernel
+from .jit import kernel, part
 
 #: Members looked at to find one far from a first.
 PROBES = 8
 
 
-@kernel
+@part
 def halve(keys: np.ndarray, order: np.ndarray, middle: int) -> None:
     """Quickselect: reorder both so that keys before `middle` are no larger than those from it on.
 

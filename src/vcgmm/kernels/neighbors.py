@@ -35,7 +35,8 @@ def turn_round(first: int, last: int, nearest: np.ndarray, followers: np.ndarray
                 place = filled[own]
                 followers[first + own, place] = follower
                 filled[own] = place + np.int32(place < room)
-    counts[first:last] = filled[:n_own]
+    for own in range(n_own):  # a slice would be compiled with all that its error message could need
+        counts[first + own] = filled[own]
 
 
 @kernel

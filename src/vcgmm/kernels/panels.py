@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from .jit import kernel
+from .jit import part
 
 #: Largest number of multiplications in one product, a little below OpenBLAS' own limit of a million.
 LARGEST_PRODUCT = 983_040
 
 
-@kernel
+@part
 def panel_shape(n_features: int, n_rows: int, n_columns: int) -> tuple[int, int]:
     """Number of panels, and features in each, for products of (n_rows, D) and (D, n_columns)."""
     widest = max(1, LARGEST_PRODUCT // (n_rows * n_columns))
@@ -23,7 +23,7 @@ def panel_shape(n_features: int, n_rows: int, n_columns: int) -> tuple[int, int]
     return n_panels, (n_features + n_panels - 1) // n_panels
 
 
-@kernel
+@part
 def multiply_panels(
     panels: np.ndarray,
     rows: np.ndarray,

@@ -6,18 +6,18 @@ import numpy as np
 
 from .costs import costs_of_pairs
 from .exponential import exp_below_zero
-from .jit import kernel
+from .jit import part
 from .selection import LANES
 
 
-@kernel
+@part
 def cost_from(slot: np.int64, j: int, products: np.ndarray, constants: np.ndarray, norms: np.ndarray) -> float:
     """Cost of candidate `slot` for point j of a block, from the product; never negative."""
     value = constants[slot] + norms[j] - (products[slot, j] + products[slot, j])
     return max(value, products.dtype.type(0))
 
 
-@kernel
+@part
 def insert(slot: np.int64, cost: float, place: int, j: int, slots: np.ndarray, near: np.ndarray) -> None:
     """Put a cluster where its cost belongs among the first `place` of point j, which are in order."""
     while place > 0 and near[place - 1, j] > cost:
@@ -28,7 +28,7 @@ def insert(slot: np.int64, cost: float, place: int, j: int, slots: np.ndarray, n
     slots[place, j] = slot
 
 
-@kernel
+@part
 def has(slot: np.int64, j: int, slots: np.ndarray) -> bool:
     """Whether a cluster is among those of point j already."""
     there = False
@@ -37,7 +37,7 @@ def has(slot: np.int64, j: int, slots: np.ndarray) -> bool:
     return there
 
 
-@kernel
+@part
 def is_noted(cluster: int, first: int, last: int, absent: np.ndarray) -> bool:
     """Whether a cluster is in one of the pairs first..last-1."""
     noted = False
@@ -46,7 +46,7 @@ def is_noted(cluster: int, first: int, last: int, absent: np.ndarray) -> bool:
     return noted
 
 
-@kernel
+@part
 def choose_winners(
     n: int,
     best: np.ndarray,
@@ -130,7 +130,7 @@ def choose_winners(
     return n_absent
 
 
-@kernel
+@part
 def choose_absent(
     n_absent: int,
     absent: np.ndarray,
@@ -167,7 +167,7 @@ def choose_absent(
             insert(slot, costs[i], last, j, slots, near)
 
 
-@kernel
+@part
 def truncated_posterior(
     n: int,
     near: np.ndarray,
