@@ -53,7 +53,7 @@ def test_a_product_of_coefficients_and_statistics_gives_the_costs(
     rows, norms = np.zeros((n, n_panels * width)), np.empty(n)
     statistics_rows(points, np.arange(n), 0, n, origin, natural.n_squares, rows, norms)
     products = np.empty((C, n))
-    multiply_panels(panels, n, rows, np.empty((width, n)), products, np.empty((C, n)))
+    multiply_panels(panels, rows, np.empty((width, n)), products, np.empty((C, n)))
     np.testing.assert_allclose((constants[:, None] + norms - 2 * products).T, expected(points), atol=1e-9)
     own = 1.0 if natural.precisions is None else np.broadcast_to(natural.precisions, (C, D))
     np.testing.assert_allclose(squares, (own * (natural.means - origin) ** 2).sum(axis=1), atol=1e-12)

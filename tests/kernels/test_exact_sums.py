@@ -90,12 +90,14 @@ def test_local_sums_become_displacements_from_the_mean(dtype: type) -> None:
     expected = sums[1].astype(np.float64) - 2.5 * (means[2].astype(np.float64) - means[4])
     totals, masses = np.zeros((5, 4)), np.zeros(5)
     magic, mass_magic = rounding_constant(np.full((1, 4), 20.0)), float(rounding_constant(np.array(20.0)))
-    add_moments(totals, masses, 2, sums, 1, 2.5, means, 4, magic, ALL_ROW_0, mass_magic)
-    np.testing.assert_allclose(totals[2], expected, rtol=0, atol=1e-13)
+    sum_masses = np.array([0.0, 2.5, 0.0])
+    add_moments(totals, masses, np.array([3, 2, 0]), sums, sum_masses, means, 4, magic, ALL_ROW_0, mass_magic)
+    np.testing.assert_allclose(totals[2], expected, rtol=0, atol=1e-13 if dtype == np.float64 else 1e-6)
     assert masses.tolist() == [0.0, 0.0, 2.5, 0.0, 0.0]
     assert not totals[[0, 1, 3, 4]].any()
     assert not sums[1].any()
     assert sums[[0, 2]].all()
+    assert not sum_masses.any()
 
 
 def test_local_sums_do_not_depend_on_the_order_they_come_in() -> None:
@@ -107,7 +109,11 @@ def test_local_sums_do_not_depend_on_the_order_they_come_in() -> None:
     for order in (range(20), reversed(range(20))):
         totals, masses, local = np.zeros((1, 3)), np.zeros(1), sums.copy()
         for slot in order:
-            add_moments(totals, masses, 0, local, slot, weights[slot], means, slot, magic, ALL_ROW_0, mass_magic)
+            one = np.zeros(20)
+            one[slot] = weights[slot]
+            add_moments(
+                totals, masses, np.zeros(20, np.int32), local, one, means, slot, magic, ALL_ROW_0, mass_magic
+            )
         results.append((totals, masses))
     np.testing.assert_array_equal(results[0][0], results[1][0])
     np.testing.assert_array_equal(results[0][1], results[1][1])
@@ -118,6 +124,6 @@ def test_a_cluster_may_have_a_constant_of_its_own() -> None:
     magic, row = rounding_constant(np.array([[1.0], [2.0**60]])), np.array([0, 1], np.int32)
     totals, masses = np.zeros((2, 1)), np.zeros(2)
     for cluster in (0, 1):
-        add_moments(totals, masses, cluster, sums.copy(), 0, 1.0, means, 1, magic, row, 96.0)
+        add_moments(totals, masses, np.array([cluster]), sums.copy(), np.ones(1), means, 1, magic, row, 96.0)
     assert totals[0, 0] == pytest.approx(1 / 3, rel=1e-14)
     assert totals[1, 0] == 0.0

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from vcgmm.kernels.exact_sums import add_moments, add_point, rounding_constant
+from vcgmm.kernels.jit import Part, kernel, part
 from vcgmm.kernels.moments import weighted_sum
 
 pytestmark = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="is about compiled code")
@@ -15,7 +16,8 @@ MASS_MAGIC = float(rounding_constant(np.array(1e3)))
 
 def compiled_like(kernel, function):
     """Compile `function` afresh, with the options of an existing kernel and without its cache."""
-    options = {name: value for name, value in kernel.targetoptions.items() if name != "nopython"}
+    compiled = kernel.outer if isinstance(kernel, Part) else kernel
+    options = {name: value for name, value in compiled.targetoptions.items() if name != "nopython"}
     return numba.njit(**options)(function)
 
 
@@ -42,10 +44,39 @@ def test_local_sums_are_added_strictly_inside_a_fast_kernel() -> None:
     add_strictly = compiled_like(add_moments, add_moments.py_func)
 
     def add_all(totals, masses, sums, means, magic, row, mass_magic):
-        for slot in range(sums.shape[0]):
-            add_strictly(totals, masses, 0, sums, slot, 0.3, means, slot, magic, row, mass_magic)
+        clusters, sum_masses = np.zeros(sums.shape[0], np.int32), np.full(sums.shape[0], 0.3)
+        add_strictly(totals, masses, clusters, sums, sum_masses, means, 7, magic, row, mass_magic)
 
     totals, masses = np.zeros((1, 4)), np.zeros(1)
     sums, means = np.random.default_rng(1).random((2, 50, 4))
     compiled_like(weighted_sum, add_all)(totals, masses, sums, means, MAGIC, ROW, MASS_MAGIC)
     assert_multiples_of_the_quantum(totals, masses)
+
+
+@part
+def doubled(values: np.ndarray) -> None:
+    """Twice as much."""
+    for i in range(len(values)):
+        values[i] *= 2
+
+
+@kernel
+def quadrupled(values: np.ndarray) -> None:
+    doubled(values)
+    doubled(values)
+
+
+def test_a_part_is_called_by_kernels_and_from_python() -> None:
+    values = np.arange(3.0)
+    quadrupled(values)
+    assert values.tolist() == [0.0, 4.0, 8.0]
+    doubled(values)
+    assert values.tolist() == [0.0, 8.0, 16.0]
+    assert (doubled.__name__, doubled.__doc__) == ("doubled", "Twice as much.")
+
+
+def test_only_the_version_for_python_has_a_way_in_from_there() -> None:
+    assert isinstance(doubled, Part)
+    assert doubled.inner.targetoptions["no_cpython_wrapper"]
+    assert "no_cpython_wrapper" not in doubled.outer.targetoptions
+    assert doubled.inner.py_func.__qualname__ != doubled.outer.py_func.__qualname__  # the cache goes by the name

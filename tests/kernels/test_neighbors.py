@@ -149,14 +149,14 @@ def test_followers_have_the_cluster_on_their_own_lists_and_the_highest_go_first(
     nearest = np.array([[0, 1], [1, 0], [2, 0], [3, 0], [4, 3]], np.int32)
     followers, counts = follow(nearest, 2, n_parts)
     assert counts.tolist() == [2, 1, 0, 1, 0]
-    assert followers[0].tolist() == [1, 2]
+    assert followers[0, :2].tolist() == [1, 2]
     assert (followers[1, 0], followers[3, 0]) == (0, 4)
     high = np.full((20, 40), 19, np.int32)  # 19 comes last on most lists, and behind a band of others
     high[:, 0] = np.arange(20)
     high[:, 1:-1] = (np.arange(20)[:, None] + 1 + np.arange(38) % 18) % 19
     high[7, 1] = 19
     followers, _ = follow(high, 1, n_parts)
-    assert followers[19].tolist() == [7]
+    assert followers[19, :1].tolist() == [7]
 
 
 def test_a_cluster_far_from_all_is_a_candidate_of_those_nearest_to_it() -> None:
@@ -177,7 +177,7 @@ def test_a_cluster_far_from_all_is_a_candidate_of_those_nearest_to_it() -> None:
 def follow(nearest: np.ndarray, room: int, n_parts: int = 1) -> tuple[np.ndarray, np.ndarray]:
     """Followers of all clusters, found in so many parts."""
     n_clusters = len(nearest)
-    followers, counts = np.full((n_clusters, room), -1, np.int32), np.full(n_clusters, -1)
+    followers, counts = np.full((n_clusters + 1, room + 1), -1, np.int32), np.full(n_clusters, -1, np.int32)
     for part in range(n_parts):
         turn_round(n_clusters * part // n_parts, n_clusters * (part + 1) // n_parts, nearest, followers, counts)
     return followers, counts

@@ -53,7 +53,7 @@ def test_winners_are_the_least_of_candidates_and_old_ones(seed: int, n_winners: 
     zeros, order = np.zeros(LANES), np.arange(n)
     n_absent = choose_winners(
         n, best, L - 1, products, np.zeros(L), zeros, is_far, candidates, position, order, 0, old, slots, near,
-        absent,
+        absent, np.empty(L, np.int32),
     )  # fmt: skip
     pairs = list(zip(*absent[:, :n_absent].tolist(), strict=True))
     assert len(pairs) == len(set(pairs))  # nothing is computed twice

@@ -16,7 +16,7 @@ from .natural import Natural
 from .sums import Sums
 
 #: Points are put physically in order once this share of them has left its place.
-RESORT_SHARE = 0.2
+RESORT_SHARE = 0.4
 
 
 class BlockedSearch:

@@ -142,7 +142,7 @@ class Neighbourhoods:
         n_groups = 1 << depth
         order = np.arange(n_clusters, dtype=np.int32)
         if pool_size < n_clusters:
-            random_cuts(means, rng.random(n_groups), depth, order)
+            self._cut(means, rng.random(n_groups), depth, order)
         start = n_clusters * np.arange(n_groups + 1) // n_groups
         near_groups, n_evaluations = self._near_groups(means, order, start, pool_size)
         # A pool of all clusters needs no memory of earlier ones.
@@ -160,12 +160,21 @@ class Neighbourhoods:
         self.nearest = nearest
         return n_evaluations + int(counts.sum())
 
+    def _cut(self, means: np.ndarray, uniforms: np.ndarray, depth: int, order: np.ndarray) -> None:
+        """Put clusters that lie near each other next to each other, level by level."""
+        for level in range(depth):
+
+            def cut(_thread: int, first: int, last: int, level: int = level) -> None:
+                random_cuts(first, last, level, means, uniforms, order)
+
+            self.workers.run(cut, 1 << level)
+
     def _join(self, rng: np.random.Generator) -> None:
         n_clusters = len(self.neighbors)
         explored = random_clusters((n_clusters, self.n_explore), n_clusters, rng)
         room = int(FOLLOWERS * self.nearest.shape[1])
-        followers = np.empty((n_clusters, room), np.int32)
-        counts = np.empty(n_clusters, np.int64)
+        followers = np.empty((n_clusters + 1, room + 1), np.int32)
+        counts = np.empty(n_clusters, np.int32)
         n_parts = self.workers.n_threads  # every part reads all lists: no more parts than there are threads
 
         def follow(_thread: int, first: int, last: int) -> None:

@@ -14,17 +14,14 @@ computed directly, and its points go straight to its own sums.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
+from .block_sums import add_block, add_facts, hand_over, write_winners
 from .costs import natural_panels, statistics_rows
-from .exact_sums import add_moments, add_point
-from .jit import kernel
+from .jit import kernel, part
 from .panels import multiply_panels, panel_shape
 from .prefetch import hint_row
 from .selection import AT_ONCE, FEW, LANES, five_smallest_keys, smallest_keys
-from .square_sums import add_moment_squares, add_point_squares
 from .winners import choose_absent, choose_winners, truncated_posterior
 
 #: Points in one product: large enough for full speed, small enough that all of it stays in cache.
@@ -34,126 +31,19 @@ BLOCK = LANES
 #: half as fast at sizes in between.
 ROUND, HALF, QUARTER = 32, 16, 8
 
-#: Responsibilities below this share of a point's weight do not move a mean.
-NEGLIGIBLE = 1e-9
-
-#: Local sums are handed over to float64 after so many blocks, and totals fetched so many candidates ahead.
+#: Local sums are handed over to float64 after so many blocks.
 BLOCKS_PER_FLUSH = 8
-SOON = 4
+
+#: Rows of statistics are filled up to a multiple of so many numbers: full vectors, without a rest.
+VECTOR = 16
 
 
-@kernel
+@part
 def rounded(n: int) -> int:
     """Columns of the product for a block of n points."""
     if n <= QUARTER:
         return QUARTER
     return HALF if n <= HALF else (n + ROUND - 1) // ROUND * ROUND
-
-
-@kernel
-def add_block(
-    n: int,
-    cell: int,
-    candidates: np.ndarray,
-    rows: np.ndarray,
-    points: np.ndarray,
-    weights: np.ndarray,
-    means: np.ndarray,
-    order: np.ndarray,
-    low: int,
-    slots: np.ndarray,
-    near: np.ndarray,
-    shares: np.ndarray,
-    totals: np.ndarray,
-    precision: float,
-    shift_magic: np.ndarray,
-    scatter_magic: np.ndarray | None,
-    magic_row: np.ndarray,
-    mass_magic: float,
-    winners: np.ndarray,
-    sums: np.ndarray,
-    sum_masses: np.ndarray,
-    shifts: np.ndarray,
-    scatters: np.ndarray | None,
-    masses: np.ndarray,
-    facts: np.ndarray,
-) -> None:
-    """Write a block's winners, and add its points to the sums of the M-step and of the bound.
-
-    Winners on the candidate list go into the cell's local sums; the few others straight to the clusters' totals.
-
-    Parameters
-    ----------
-    n : int, IN, points in the block
-    cell : int, IN, the cluster whose points they are
-    rows : (B, >= D + V) float, IN, their statistics
-    slots, near, shares, totals : IN, from `choose_winners` and `truncated_posterior`
-    winners : (N', C') int32, IN/OUT
-    sums : (L, D + V) float, IN/OUT, sum of gamma s t(y - mu_cell) for each candidate
-    sum_masses : (L,) float64, IN/OUT, sum of gamma s
-    shifts, scatters, masses, facts : IN/OUT, as in `search_tasks`, `facts` being the row of the task
-    """
-    bound, scatter, error, mass, moved = 0.0, 0.0, 0.0, 0.0, 0
-    for j in range(n):
-        point = order[low + j]
-        weight = weights[point]
-        nearest = np.float64(near[0, j])
-        bound += weight * (math.log(totals[j]) - nearest * precision)
-        error += weight * nearest
-        mass += weight
-        scale = weight / totals[j]
-        for k in range(near.shape[0]):
-            slot = slots[k, j]
-            cluster = int(candidates[cell, slot]) if slot >= 0 else int(-1 - slot)
-            if k == 0 and winners[point, 0] != cluster:
-                moved += 1
-            winners[point, k] = cluster
-            if shares[k, j] <= NEGLIGIBLE:
-                continue
-            part = scale * shares[k, j]
-            scatter += part * near[k, j]
-            if slot >= 0:
-                sum_masses[slot] += part
-                factor = points.dtype.type(part)
-                for f in range(sums.shape[1]):
-                    sums[slot, f] += factor * rows[j, f]
-            else:
-                add_point(shifts, masses, cluster, points, point, means, part, shift_magic, magic_row, mass_magic)
-                if scatters is not None and scatter_magic is not None:
-                    add_point_squares(scatters, cluster, points, point, means, part, scatter_magic, magic_row)
-    facts[0] += bound
-    facts[1] += scatter
-    facts[2] += error
-    facts[3] += mass
-    facts[4] += moved
-
-
-@kernel
-def hand_over(
-    cell: int,
-    candidates: np.ndarray,
-    means: np.ndarray,
-    sums: np.ndarray,
-    sum_masses: np.ndarray,
-    shift_magic: np.ndarray,
-    scatter_magic: np.ndarray | None,
-    magic_row: np.ndarray,
-    mass_magic: float,
-    shifts: np.ndarray,
-    scatters: np.ndarray | None,
-    masses: np.ndarray,
-) -> None:
-    """Move a cell's local sums to the clusters' float64 totals, and set them to 0."""
-    for i in range(sum_masses.shape[0]):
-        mass = sum_masses[i]
-        if i + SOON < sum_masses.shape[0] and sum_masses[i + SOON] > 0.0:
-            hint_row(shifts, int(candidates[cell, i + SOON]))
-        if mass > 0.0:
-            cluster = candidates[cell, i]
-            if scatters is not None and scatter_magic is not None:
-                add_moment_squares(scatters, cluster, sums, i, mass, means, cell, scatter_magic, magic_row)
-            add_moments(shifts, masses, cluster, sums, i, mass, means, cell, shift_magic, magic_row, mass_magic)
-            sum_masses[i] = 0.0
 
 
 @kernel
@@ -227,9 +117,10 @@ def search_tasks(
     panels = np.zeros((n_panels, n_slots, panel_width), points.dtype)
     constants = np.full(n_slots, np.inf, points.dtype)  # costlier than all others
     squares = np.zeros(n_slots, points.dtype)
-    sums = np.zeros((n_candidates, n_statistics), points.dtype)
+    width_of_sums = (n_statistics + VECTOR - 1) // VECTOR * VECTOR
+    sums = np.zeros((n_candidates, width_of_sums), points.dtype)
     sum_masses = np.zeros(n_candidates, np.float64)
-    local = np.zeros((BLOCK, n_panels * panel_width), points.dtype)
+    local = np.zeros((BLOCK, max(n_panels * panel_width, width_of_sums)), points.dtype)
     norms = np.zeros(BLOCK, points.dtype)
     flat_columns = np.empty(BLOCK * panel_width, points.dtype)
     flat_products = np.empty(n_slots * BLOCK, points.dtype)
@@ -240,8 +131,10 @@ def search_tasks(
     absent = np.empty((2, 2 * n_winners * BLOCK), np.int64)
     absent_rows = np.empty(2 * n_winners * BLOCK, np.int64)
     absent_costs = np.empty(2 * n_winners * BLOCK, points.dtype)
+    holder = np.empty(n_slots, np.int32)
     shares = np.empty((n_winners, BLOCK), points.dtype)
     totals = np.empty(BLOCK, np.float64)
+    parts = np.empty((1 + n_winners, BLOCK), np.float64)
 
     cell = -1
     for task in range(first, last):
@@ -271,24 +164,25 @@ def search_tasks(
             statistics_rows(points, order, low, high, means[cell], n_squares, local, norms)
             columns = flat_columns[: panel_width * width].reshape(panel_width, width)
             scratch = flat_scratch[: n_slots * width].reshape(n_slots, width)
-            multiply_panels(panels, n, local, columns, products, scratch)
+            multiply_panels(panels, local, columns, products, scratch)
             if n_winners <= FEW:
                 five_smallest_keys(width, products, constants, norms, indices, best)
             else:
                 smallest_keys(n_winners, width, products, constants, norms, indices, best)
             n_absent = choose_winners(
                 n, best, mask, products, constants, norms, is_far, candidates[cell], position, order, low,
-                winners, slots, near, absent,
+                winners, slots, near, absent, holder,
             )  # fmt: skip
             choose_absent(
                 n_absent, absent, absent_rows, absent_costs, points, means, precisions, offsets, order, low, slots,
                 near,
             )  # fmt: skip
             truncated_posterior(n, near, precision, shares, totals)
+            add_facts(n, weights, order, low, near, shares, totals, precision, parts, facts[task])
+            write_winners(n, candidates[cell], order, low, slots, winners, facts[task])
             add_block(
-                n, cell, candidates, local, points, weights, means, order, low, slots, near, shares, totals,
-                precision, shift_magic, scatter_magic, magic_row, mass_magic, winners, sums, sum_masses, shifts,
-                scatters, masses, facts[task],
+                n, local, points, means, order, low, slots, parts, n_absent, shift_magic, scatter_magic, magic_row,
+                mass_magic, sums, sum_masses, shifts, scatters, masses,
             )  # fmt: skip
             facts[task, 5] += n * n_candidates + n_absent
             if high == end or (high - begin) % (BLOCK * BLOCKS_PER_FLUSH) == 0:

@@ -23,7 +23,7 @@ from __future__ import annotations
 import numpy as np
 
 from .distances import squared_distance
-from .jit import kernel
+from .jit import part
 
 #: Nats by which a cost from a product may be off: a candidate where rounding could exceed it is taken directly.
 COST_ERROR = 1e-4
@@ -34,7 +34,7 @@ def farthest_square(dtype: np.dtype) -> float:
     return COST_ERROR / float(np.finfo(dtype).eps)
 
 
-@kernel
+@part
 def statistics_rows(
     source: np.ndarray,
     rows: np.ndarray,
@@ -76,7 +76,7 @@ def statistics_rows(
             out[j, n_features] = total
 
 
-@kernel
+@part
 def natural_panels(
     means: np.ndarray,
     precisions: np.ndarray | None,
@@ -103,23 +103,26 @@ def natural_panels(
     """
     n_features = means.shape[1]
     width = panels.shape[2]
-    for i in range(clusters.shape[0]):
-        c = clusters[i]
-        total = squares.dtype.type(0)
-        for p in range(panels.shape[0]):
-            first = np.uint64(p) * np.uint64(width)
-            for k in range(min(width, n_features - p * width)):
+    squares[: clusters.shape[0]] = 0
+    for p in range(panels.shape[0]):
+        first = np.uint64(p) * np.uint64(width)
+        n_columns = min(width, n_features - p * width)
+        for i in range(clusters.shape[0]):
+            c = clusters[i]
+            total = squares.dtype.type(0)
+            for k in range(n_columns):
                 d = first + np.uint64(k)  # unsigned: an index that might be negative keeps LLVM from vectorising
                 value = means[c, d] - origin[d]
                 panels[p, i, k] = value
                 total += value * value
-        squares[i] = total
-        constants[i] = total
+            squares[i] += total
+    for i in range(clusters.shape[0]):
+        constants[i] = squares[i]
     if precisions is not None and offsets is not None:
         weigh_panels(precisions, offsets, clusters, n_features, panels, constants, squares)
 
 
-@kernel
+@part
 def weigh_panels(
     precisions: np.ndarray,
     offsets: np.ndarray,
@@ -151,7 +154,7 @@ def weigh_panels(
         constants[i] = total + offsets[c]
 
 
-@kernel
+@part
 def own_cost(
     points: np.ndarray, point: int, means: np.ndarray, precisions: np.ndarray, offsets: np.ndarray, cluster: int
 ) -> float:
@@ -166,7 +169,7 @@ def own_cost(
     return total + offsets[cluster]
 
 
-@kernel
+@part
 def costs_of_pairs(
     n: int,
     rows: np.ndarray,

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from .jit import kernel
+from .jit import kernel, part
 
 
-@kernel
+@part
 def local_rows(
     source: np.ndarray,
     rows: np.ndarray,
@@ -43,7 +43,7 @@ def local_rows(
         squares[j] = total
 
 
-@kernel
+@part
 def transpose_rows(n: int, rows: np.ndarray, columns: np.ndarray) -> None:
     """columns[:, j] = rows[j] for the first n rows, and 0 beyond them.
 
@@ -57,7 +57,7 @@ def transpose_rows(n: int, rows: np.ndarray, columns: np.ndarray) -> None:
             columns[d, j] = 0
 
 
-@kernel
+@part
 def squared_distance(
     a: np.ndarray,
     i: int,

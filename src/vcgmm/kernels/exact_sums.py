@@ -14,7 +14,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from .jit import strict_kernel
+from .jit import strict_part
+from .prefetch import hint_row
+
+#: Totals are fetched so many candidates ahead.
+SOON = 4
 
 
 def rounding_constant(largest_sum: np.ndarray) -> np.ndarray:
@@ -35,50 +39,57 @@ def rounding_constant(largest_sum: np.ndarray) -> np.ndarray:
     return magic
 
 
-@strict_kernel
+@strict_part
 def add_moments(
     totals: np.ndarray,
     masses: np.ndarray,
-    cluster: int,
+    clusters: np.ndarray,
     sums: np.ndarray,
-    slot: int,
-    mass: float,
+    sum_masses: np.ndarray,
     means: np.ndarray,
     cell: int,
     magic: np.ndarray,
     magic_row: np.ndarray,
     mass_magic: float,
 ) -> None:
-    """Move a local sum of points into a cluster's total, as a displacement from the cluster's mean.
+    """Move local sums of points into clusters' totals, as displacements from the clusters' means.
 
-    totals[cluster] += sums[slot] - mass (mu_cluster - mu_cell) and masses[cluster] += mass, each term rounded to
-    the quantum; sums[slot] = 0.
+    totals[c] += sums[i] - sum_masses[i] (mu_c - mu_cell) and masses[c] += sum_masses[i] for c = clusters[i], each
+    term rounded to the quantum; sums and sum_masses become 0.
 
     Parameters
     ----------
     totals : (C, D) float64, IN/OUT
     masses : (C,) float64, IN/OUT
-    cluster : int, IN
-    sums : (L, >= D) float, IN/OUT, weighted sums of points in coordinates local to the mean of `cell`
-    slot : int, IN
-    mass : float64, IN, the sum of the weights
+    clusters : (m,) int, IN
+    sums : (m, >= D) float, IN/OUT, weighted sums of points in coordinates local to the mean of `cell`
+    sum_masses : (m,) float64, IN/OUT, sums of the weights; 0 where there is nothing to be moved
     means : (C, D) float, IN
     cell : int, IN
     magic : (k, D) float64, IN, from `rounding_constant`
     magic_row : (C,) int32, IN, the row of `magic` for each cluster
     mass_magic : float64, IN, likewise for the masses
     """
-    row = magic_row[cluster]
-    masses[cluster] += (mass + mass_magic) - mass_magic
-    for d in range(totals.shape[1]):
-        way = np.float64(means[cluster, d]) - np.float64(means[cell, d])
-        value = np.float64(sums[slot, d]) - mass * way
-        totals[cluster, d] += (value + magic[row, d]) - magic[row, d]
-    for f in range(sums.shape[1]):
-        sums[slot, f] = 0
+    n = clusters.shape[0]
+    for i in range(n):
+        mass = sum_masses[i]
+        if i + SOON < n and sum_masses[i + SOON] > 0.0:
+            hint_row(totals, int(clusters[i + SOON]))
+        if mass == 0.0:
+            continue
+        cluster = clusters[i]
+        row = magic_row[cluster]
+        masses[cluster] += (mass + mass_magic) - mass_magic
+        for d in range(totals.shape[1]):
+            # As exact as the points' own coordinates, which are differences to the same mean.
+            way = np.float64(means[cluster, d] - means[cell, d])
+            value = np.float64(sums[i, d]) - mass * way
+            totals[cluster, d] += (value + magic[row, d]) - magic[row, d]
+        sums[i] = 0
+        sum_masses[i] = 0.0
 
 
-@strict_kernel
+@strict_part
 def add_point(
     totals: np.ndarray,
     masses: np.ndarray,

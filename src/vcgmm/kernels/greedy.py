@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from .distances import local_rows, squared_distance
-from .jit import kernel
+from .jit import kernel, part
 from .lloyd import lay_in_blocks, spread_rows
 from .selection import LANES
 
@@ -24,7 +24,7 @@ BATCH_SHARE = 4
 CANCELLED = 1e-5
 
 
-@kernel
+@part
 def draw_index(
     running: np.ndarray,
     n: int,
@@ -49,7 +49,7 @@ def draw_index(
     return low
 
 
-@kernel
+@part
 def candidate_distances(
     n: int,
     n_candidates: int,
@@ -95,7 +95,7 @@ def candidate_distances(
                         out[b, i] = squared_distance(rows, i, rows, picks[b])
 
 
-@kernel
+@part
 def gain_of(n: int, masses: np.ndarray, distances: np.ndarray, candidates: np.ndarray, b: int) -> float:
     """By how much candidate b would lower the error sum_i masses[i] distances[i]."""
     zero = distances.dtype.type(0)
@@ -106,7 +106,7 @@ def gain_of(n: int, masses: np.ndarray, distances: np.ndarray, candidates: np.nd
     return total
 
 
-@kernel
+@part
 def take_best(
     pick: int,
     n: int,

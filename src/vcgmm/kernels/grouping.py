@@ -9,22 +9,19 @@ from __future__ import annotations
 import numpy as np
 
 from .distances import squared_distance
-from .jit import kernel
+from .jit import kernel, part
 
 #: Members looked at to find one far from a first.
 PROBES = 8
 
 
-@kernel
-def halve(
-    keys: np.ndarray,
-    order: np.ndarray,
-    low: int,
-    middle: int,
-    high: int,
-) -> None:
-    """Quickselect: reorder [low, high) so that keys before `middle` are no larger than those from it on."""
-    high -= 1
+@part
+def halve(keys: np.ndarray, order: np.ndarray, middle: int) -> None:
+    """Quickselect: reorder both so that keys before `middle` are no larger than those from it on.
+
+    There are as many keys as `order` is long; what follows in `keys` is left alone.
+    """
+    low, high = int(np.int64(0)), order.shape[0] - 1
     while low < high:
         pivot = keys[(low + high) // 2]
         i, j = low, high
@@ -48,42 +45,43 @@ def halve(
 
 @kernel
 def random_cuts(
+    first: int,
+    last: int,
+    level: int,
     means: np.ndarray,
     uniforms: np.ndarray,
-    depth: int,
     order: np.ndarray,
 ) -> None:
-    """Reorder the clusters so that leaf k of 2^depth is order[C k / 2^depth : C (k + 1) / 2^depth].
+    """Halve nodes first..last-1 of the 2^level on a level: node k is order[C k / 2^level : C (k + 1) / 2^level].
 
     Parameters
     ----------
+    first, last, level : int, IN
     means : (C, D) float, IN
-    uniforms : (2^depth,) float64 in [0, 1), IN, one per inner node
-    depth : int, IN
+    uniforms : (>= 2^(level + 1) - 1,) float64 in [0, 1), IN, one per node, level by level
     order : (C,) int32, IN/OUT, a permutation of the clusters
     """
     n_clusters, n_features = means.shape
-    keys = np.empty(n_clusters, means.dtype)
-    for level in range(depth):
-        n_nodes = 1 << level
-        for node in range(n_nodes):
-            low = n_clusters * node // n_nodes
-            high = n_clusters * (node + 1) // n_nodes
-            middle = n_clusters * (2 * node + 1) // (2 * n_nodes)
-            size = high - low
-            pick = np.int64(uniforms[n_nodes + node - 1] * size)
-            a = order[low + pick]
-            b = a
-            farthest = means.dtype.type(-1)
-            for probe in range(PROBES):
-                other = order[low + (pick + 1 + probe * size // PROBES) % size]
-                distance = squared_distance(means, a, means, other)
-                if distance > farthest:
-                    farthest = distance
-                    b = other
-            for i in range(low, high):
-                total = means.dtype.type(0)
-                for d in range(n_features):
-                    total += means[order[i], d] * (means[b, d] - means[a, d])
-                keys[i] = total
-            halve(keys, order, low, middle, high)
+    keys = np.empty(n_clusters // (1 << level) + 1, means.dtype)
+    n_nodes = 1 << level
+    for node in range(first, last):
+        low = n_clusters * node // n_nodes
+        high = n_clusters * (node + 1) // n_nodes
+        middle = n_clusters * (2 * node + 1) // (2 * n_nodes)
+        size = high - low
+        pick = np.int64(uniforms[n_nodes + node - 1] * size)
+        a = order[low + pick]
+        b = a
+        farthest = means.dtype.type(-1)
+        for probe in range(PROBES):
+            other = order[low + (pick + 1 + probe * size // PROBES) % size]
+            distance = squared_distance(means, a, means, other)
+            if distance > farthest:
+                farthest = distance
+                b = other
+        for i in range(size):
+            total = means.dtype.type(0)
+            for d in range(n_features):
+                total += means[order[low + i], d] * (means[b, d] - means[a, d])
+            keys[i] = total
+        halve(keys, order[low:high], middle - low)

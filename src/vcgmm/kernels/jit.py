@@ -3,26 +3,37 @@
 Kernels never start threads.  `vcgmm.parallel` runs them on Python threads, which the released GIL lets work at
 the same time, so there is no threading layer to choose and two fits may run in one process.
 
+What compiling costs: for every function numba also makes the way in from Python, which takes apart all arguments
+and may be longer than the function itself.  A `part`, which only kernels call, does without.
+
 A literal number as an argument is a type of its own to numba, and has the callee compiled once more: between
-kernels 0 is passed as int(np.int64(0)).
+kernels 0 is passed as int(np.int64(0)).  Arrays are copied by loops: a slice assigned to a slice brings in all
+that the message about unequal lengths might need.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar, cast
+from functools import cached_property, update_wrapper
+from types import FunctionType
+from typing import Any, TypeVar, cast
 
 import numba
+from numba import types
+from numba.extending import typeof_impl
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
 #: Lets LLVM vectorise sums; NaN and infinity keep their meaning.
 FAST = {"contract", "reassoc", "nsz", "arcp"}
 
+#: What all have in common.  Nobody asks for their addresses in C.
+_OPTIONS: dict[str, Any] = {"nogil": True, "cache": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+
 
 def kernel(function: Function) -> Function:
     """Compile a kernel whose float sums may be reordered by the compiler (always in the same way)."""
-    return cast("Function", numba.njit(nogil=True, cache=True, fastmath=FAST, error_model="numpy")(function))
+    return cast("Function", _compiled(function, fastmath=FAST))
 
 
 def strict_kernel(function: Function) -> Function:
@@ -30,4 +41,61 @@ def strict_kernel(function: Function) -> Function:
 
     Said outright: left unset, a function takes over the fastmath flags of the one that calls it.
     """
-    return cast("Function", numba.njit(nogil=True, cache=True, fastmath=False, error_model="numpy")(function))
+    return cast("Function", _compiled(function, fastmath=False))
+
+
+def part(function: Function) -> Function:
+    """`kernel` for what only kernels call."""
+    return cast("Function", _part(function, fastmath=FAST))
+
+
+def strict_part(function: Function) -> Function:
+    """`strict_kernel` for what only kernels call."""
+    return cast("Function", _part(function, fastmath=False))
+
+
+def _compiled(function: Callable[..., object], **options: Any) -> Any:
+    return cast("Any", numba).njit(**_OPTIONS, **options)(function)
+
+
+def _part(function: Callable[..., object], **options: Any) -> Any:
+    if cast("Any", numba.config).DISABLE_JIT:
+        return function
+    return Part(cast("FunctionType", function), options)
+
+
+class Part:
+    """A function that kernels call, compiled without a way in from Python.
+
+    Whoever calls it from Python, as tests do, is given another version of it, which is compiled then.
+
+    Parameters
+    ----------
+    function : function
+    options : dict
+        Of numba.njit, beside what all kernels have in common.
+    """
+
+    def __init__(self, function: FunctionType, options: dict[str, Any]) -> None:
+        self.py_func = function
+        self.options = options
+        self.inner = _compiled(function, no_cpython_wrapper=True, **options)
+        update_wrapper(self, function)
+
+    @cached_property
+    def outer(self) -> Any:
+        """The version for Python; under a name of its own, or the cache would take one for the other."""
+        copy = FunctionType(self.py_func.__code__, self.py_func.__globals__, self.py_func.__name__)
+        copy.__qualname__ = f"{self.py_func.__qualname__}_from_python"
+        copy.__module__ = self.py_func.__module__
+        return _compiled(copy, **self.options)
+
+    def __call__(self, *arguments: Any) -> Any:
+        """From Python."""
+        return self.outer(*arguments)
+
+
+@typeof_impl.register(Part)
+def _type_of_part(value: Part, _context: Any) -> types.Dispatcher:
+    """To a kernel that calls it, a part is what has been compiled for kernels."""
+    return types.Dispatcher(value.inner)

@@ -15,11 +15,11 @@ from __future__ import annotations
 import numpy as np
 
 from .costs import natural_panels
-from .jit import kernel
+from .jit import kernel, part
 from .shortlist import CLASSES, choose_nearest, longest_choice
 
 
-@kernel
+@part
 def fill_pool(
     group: int,
     leaf_start: np.ndarray,
@@ -58,7 +58,7 @@ def fill_pool(
     return size
 
 
-@kernel
+@part
 def expected_statistics(
     means: np.ndarray,
     variances: np.ndarray | None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .distances import local_rows, transpose_rows
-from .jit import kernel
+from .jit import kernel, part
 from .nearest import squared_norms
 from .selection import LANES
 
@@ -13,7 +13,7 @@ from .selection import LANES
 GOLDEN = 0.6180339887498949
 
 
-@kernel
+@part
 def lay_in_blocks(n: int, rows: np.ndarray, blocks: np.ndarray) -> None:
     """Blocks of LANES rows each, transposed: blocks[b, :, j] = rows[b * LANES + j], and 0 beyond row n - 1."""
     for block in range(blocks.shape[0]):
@@ -21,7 +21,7 @@ def lay_in_blocks(n: int, rows: np.ndarray, blocks: np.ndarray) -> None:
         transpose_rows(max(0, min(LANES, n - low)), rows[low : low + LANES], blocks[block])
 
 
-@kernel
+@part
 def assign_blocks(
     n: int,
     blocks: np.ndarray,
@@ -67,7 +67,7 @@ def assign_blocks(
             distances[low + j] = value if value > zero else zero
 
 
-@kernel
+@part
 def spread_rows(order: np.ndarray, low: int, high: int, n: int, jitter: float, out: np.ndarray) -> None:
     """Put n rows spread over order[low:high] first into `out`, the others after them.
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from .jit import kernel, strict_kernel
+from .jit import kernel, part, strict_kernel
 
 #: Rows that are read side by side: totals are then fetched and stored, and loops begun, once for all of them.
 SIDE_BY_SIDE = 4
 
 
-@kernel
+@part
 def weighted_sum(
     rows: np.ndarray,
     weights: np.ndarray,
@@ -33,7 +33,7 @@ def weighted_sum(
             total[d] += weight * np.float64(rows[n, d])
 
 
-@kernel
+@part
 def squared_deviations(
     rows: np.ndarray,
     centre: np.ndarray,
@@ -61,7 +61,7 @@ def squared_deviations(
         out[n] = total
 
 
-@kernel
+@part
 def scatter(rows: np.ndarray, weights: np.ndarray, centre: np.ndarray) -> float:
     """sum_n w_n ||y_n - centre||^2 in float64; `weights` may be empty, for all ones."""
     deviations = np.empty(rows.shape[0])

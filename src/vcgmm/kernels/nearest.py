@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from .distances import squared_distance, transpose_rows
-from .jit import kernel
+from .jit import kernel, part
 
 #: Points and centres in one product: of this size OpenBLAS multiplies up to 80 features without packing them.
 POINTS = 128
@@ -42,7 +42,7 @@ def squared_norms(
         out[i] = total
 
 
-@kernel
+@part
 def update_nearest(
     low: int,
     centre_squares: np.ndarray,
@@ -151,7 +151,7 @@ def nearest_centre(
             distances[point] = distance
 
 
-@kernel
+@part
 def insert_smaller(
     value: float,
     index: int,

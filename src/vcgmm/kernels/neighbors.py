@@ -14,22 +14,29 @@ BAND = 16
 def turn_round(first: int, last: int, nearest: np.ndarray, followers: np.ndarray, counts: np.ndarray) -> None:
     """For clusters first..last-1 those that have them high on their own lists, the highest first.
 
+    Nothing is asked that a processor would have to guess: what is of no use is written where nobody looks.
+
     Parameters
     ----------
     nearest : (C, L) int32, IN, itself first, then roughly in order
-    followers : (C, room) int32, OUT
-    counts : (C,) int64, OUT, how many places of `followers` are filled
+    followers : (C + 1, room + 1) int32, OUT, the last row and column are of no use
+    counts : (C,) int32, OUT, how many places of `followers` are filled, at most room
     """
     n_clusters, n_nearest = nearest.shape
-    room = followers.shape[1]
-    counts[first:last] = 0
+    room = np.int32(followers.shape[1] - 1)
+    n_own = last - first
+    filled = np.zeros(n_own + 1, np.int32)  # one more for the clusters of others
+    filled[n_own] = room
     for band in range(1, n_nearest, BAND):
         for follower in range(n_clusters):
             for k in range(band, min(band + BAND, n_nearest)):
-                cluster = nearest[follower, k]
-                if first <= cluster < last and counts[cluster] < room:
-                    followers[cluster, counts[cluster]] = follower
-                    counts[cluster] += 1
+                distance = np.int64(nearest[follower, k]) - first
+                own = distance if 0 <= distance < n_own else n_own
+                place = filled[own]
+                followers[first + own, place] = follower
+                filled[own] = place + np.int32(place < room)
+    for own in range(n_own):  # a slice would be compiled with all that its error message could need
+        counts[first + own] = filled[own]
 
 
 @kernel
@@ -52,14 +59,14 @@ def join_neighbourhoods(
     ----------
     neighbors : (C, G) int32, IN
     nearest : (C, L) int32, IN
-    followers : (C, room) int32, IN, from `turn_round`
-    counts : (C,) int64, IN
+    followers : (C + 1, room + 1) int32, IN, from `turn_round`
+    counts : (C,) int32, IN
     explored : (C, n_explore) int32, IN
     candidates : (C, min(C, L + n_explore)) int32, OUT, itself first; no cluster twice
     """
     n_clusters, n_neighbors = neighbors.shape
     room = nearest.shape[1]
-    before = room - followers.shape[1]
+    before = room - (followers.shape[1] - 1)
     seen = np.full(n_clusters, -1, np.int32)
     for c in range(first, last):
         candidates[c, 0] = c

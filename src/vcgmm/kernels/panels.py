@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from .jit import kernel
+from .jit import part
 
 #: Largest number of multiplications in one product, a little below OpenBLAS' own limit of a million.
 LARGEST_PRODUCT = 983_040
 
 
-@kernel
+@part
 def panel_shape(n_features: int, n_rows: int, n_columns: int) -> tuple[int, int]:
     """Number of panels, and features in each, for products of (n_rows, D) and (D, n_columns)."""
     widest = max(1, LARGEST_PRODUCT // (n_rows * n_columns))
@@ -23,16 +23,15 @@ def panel_shape(n_features: int, n_rows: int, n_columns: int) -> tuple[int, int]
     return n_panels, (n_features + n_panels - 1) // n_panels
 
 
-@kernel
+@part
 def multiply_panels(
     panels: np.ndarray,
-    n: int,
     rows: np.ndarray,
     columns: np.ndarray,
     products: np.ndarray,
     scratch: np.ndarray,
 ) -> None:
-    """Fill products[i, j] = <panels[:, i], rows[j]> for j < n, and 0 beyond.
+    """Fill products[i, j] = <panels[:, i], rows[j]>.
 
     Rows are transposed a panel at a time, while it is in cache: both factors of a product then lie as they are
     multiplied, which in OpenBLAS is up to twice as fast at these sizes.
@@ -40,10 +39,9 @@ def multiply_panels(
     Parameters
     ----------
     panels : (P, m, K) float, IN
-    n : int, IN
-    rows : (>= n, P K) float, IN
-    columns : (K, >= n) float, scratch
-    products : (m, >= n) float, OUT
+    rows : (>= n, >= P K) float, IN
+    columns : (K, n) float, scratch
+    products : (m, n) float, OUT
     scratch : of the shape of `products`, not used for one panel
     """
     width = panels.shape[2]
@@ -51,10 +49,8 @@ def multiply_panels(
         first = np.uint64(p) * np.uint64(width)  # unsigned: see `costs.natural_panels`
         for k in range(width):
             d = first + np.uint64(k)
-            for j in range(n):
+            for j in range(columns.shape[1]):
                 columns[k, j] = rows[j, d]
-            for j in range(n, columns.shape[1]):
-                columns[k, j] = 0
         if p == 0:
             np.dot(panels[0], columns, products)
         else:

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from .blocked import NEGLIGIBLE
+from .block_sums import NEGLIGIBLE
 from .distances import squared_distance
 from .exact_sums import add_point
 from .jit import kernel

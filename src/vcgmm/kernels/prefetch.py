@@ -16,7 +16,7 @@ from numba import config
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-from .jit import kernel
+from .jit import part
 
 #: Bytes that are fetched at once.
 LINE = 64
@@ -52,7 +52,7 @@ prefetch: Callable[[np.ndarray, int], None] = (
 )
 
 
-@kernel
+@part
 def hint_row(array: np.ndarray, row: int) -> None:
     """All of a row of a C-ordered matrix will be read soon."""
     width = array.shape[1] * array.itemsize

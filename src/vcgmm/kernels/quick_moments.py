@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .jit import kernel, strict_kernel
+from .jit import kernel, part, strict_part
 from .prefetch import AHEAD, LINE, prefetch
 
 #: One row of so many is looked at to find a centre.
@@ -30,7 +30,7 @@ MOST_SQUARE = 1e30
 BYTES = 4
 
 
-@strict_kernel
+@strict_part
 def minus(value: float, centre: float) -> float:
     """Value - centre, not to be taken apart: a sum that may be reordered would add values and centres apart."""
     return value - centre
@@ -67,7 +67,7 @@ def quick_block_moments(rows: np.ndarray, step: int, sums: np.ndarray, scatters:
         scatters[i] = max(squares - excess / n, 0.0) if sound else np.nan
 
 
-@kernel
+@part
 def sparse_mean(rows: np.ndarray, total: np.ndarray, centre: np.ndarray) -> None:
     """centre[d] = mean of y_nd over one row of `SPARSE`; `total`, (D,) float64, is overwritten."""
     total[:] = 0.0
@@ -83,7 +83,7 @@ def sparse_mean(rows: np.ndarray, total: np.ndarray, centre: np.ndarray) -> None
         centre[d] = np.float32(total[d] / n_seen)
 
 
-@kernel
+@part
 def add_differences(rows: np.ndarray, centre: np.ndarray, total: np.ndarray) -> float:
     """total[d] += sum_n t_nd for t = y - centre; returns sum_nd t_nd^2."""
     n_features = rows.shape[1]
@@ -145,7 +145,7 @@ def quick_block_deviations(
                     out[n] += difference * difference
 
 
-@kernel
+@part
 def quick_deviations(rows: np.ndarray, high: np.ndarray, low: np.ndarray, out: np.ndarray) -> None:
     """out[n] = ||(y_n - high) - low||^2, squares in float32."""
     n_features = rows.shape[1]

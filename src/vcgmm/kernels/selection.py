@@ -18,7 +18,7 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
-from .jit import FAST, kernel
+from .jit import FAST, part
 
 #: Up to so many candidates fit beside a float32 distance with 15 bits of mantissa left.
 NARROW = 256
@@ -61,7 +61,7 @@ def _compiled_pack(value: float, keep: types.Integer, index: int) -> Callable[..
     return lambda value, keep, index: np.int64((np.float64(value).view(np.int64) & keep) | index)
 
 
-@kernel
+@part
 def smallest_keys(
     n_best: int,
     n: int,
@@ -99,7 +99,7 @@ def smallest_keys(
                 best[scratch + j] = max(kept, key)
 
 
-@kernel
+@part
 def five_smallest_keys(
     n: int,
     products: np.ndarray,

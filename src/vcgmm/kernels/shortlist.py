@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from .jit import kernel
+from .jit import part
 
 #: Classes of distance by which a list is put roughly in order.
 CLASSES = 64
 
 
-@kernel
+@part
 def longest_choice(count: int) -> int:
     """How many may lie below a threshold that parts `count` from the rest: with fewer, it is looked for longer."""
     return count + count // 8
 
 
-@kernel
+@part
 def threshold_of(bits: np.ndarray, size: int, count: int, most: int, guess: int) -> int:
     """Look for t with at least `count` values below t, but no more than `most`.
 
@@ -56,7 +56,7 @@ def threshold_of(bits: np.ndarray, size: int, count: int, most: int, guess: int)
     return int(low)
 
 
-@kernel
+@part
 def sort_roughly(n: int, taken: np.ndarray, bits: np.ndarray, sizes: np.ndarray, scratch: np.ndarray) -> None:
     """Put taken[:n] in ascending order of `bits`, up to ties in one of `CLASSES` classes at most.
 
@@ -87,7 +87,7 @@ def sort_roughly(n: int, taken: np.ndarray, bits: np.ndarray, sizes: np.ndarray,
         sizes[group] += 1
 
 
-@kernel
+@part
 def sort_in_full(first: int, last: int, taken: np.ndarray, bits: np.ndarray) -> None:
     """Put taken[first:last], few of them, in ascending order of `bits`."""
     for k in range(first + 1, last):
@@ -99,7 +99,7 @@ def sort_in_full(first: int, last: int, taken: np.ndarray, bits: np.ndarray) -> 
         taken[slot] = i
 
 
-@kernel
+@part
 def choose_nearest(
     cluster: int,
     itself: int,

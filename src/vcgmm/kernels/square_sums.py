@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from .jit import kernel, strict_kernel
+from .jit import part, strict_part
 
 #: What rounding leaves of a square is added up too, in quanta this much finer: squares of narrow clusters may be
 #: as small as the quantum for those of all the data.  Up to 2^27 such rests add up exactly.
 FINER = 2.0**-22
 
 
-@strict_kernel
+@strict_part
 def add_square(totals: np.ndarray, cluster: int, place: int, value: float, magic: float) -> None:
     """Add a value to a sum in two parts, each a multiple of its own quantum.
 
@@ -33,7 +33,7 @@ def add_square(totals: np.ndarray, cluster: int, place: int, value: float, magic
     totals[cluster, 1, place] += ((value - rounded) + finer) - finer
 
 
-@kernel
+@part
 def moved_squares(sums: np.ndarray, slot: int, mass: float, means: np.ndarray, cluster: int, cell: int) -> float:
     """Sum over features of mass d^2 - 2 d S1, as in `add_moment_squares`; in an order of the compiler's choice."""
     total = 0.0
@@ -43,7 +43,7 @@ def moved_squares(sums: np.ndarray, slot: int, mass: float, means: np.ndarray, c
     return total
 
 
-@strict_kernel
+@strict_part
 def add_moment_squares(
     scatters: np.ndarray,
     cluster: int,
@@ -85,7 +85,7 @@ def add_moment_squares(
         add_square(scatters, cluster, 0, square, magic[row, 0])
 
 
-@strict_kernel
+@strict_part
 def add_point_squares(
     scatters: np.ndarray,
     cluster: int,

@@ -6,18 +6,18 @@ import numpy as np
 
 from .costs import costs_of_pairs
 from .exponential import exp_below_zero
-from .jit import kernel
+from .jit import part
 from .selection import LANES
 
 
-@kernel
+@part
 def cost_from(slot: np.int64, j: int, products: np.ndarray, constants: np.ndarray, norms: np.ndarray) -> float:
     """Cost of candidate `slot` for point j of a block, from the product; never negative."""
     value = constants[slot] + norms[j] - (products[slot, j] + products[slot, j])
     return max(value, products.dtype.type(0))
 
 
-@kernel
+@part
 def insert(slot: np.int64, cost: float, place: int, j: int, slots: np.ndarray, near: np.ndarray) -> None:
     """Put a cluster where its cost belongs among the first `place` of point j, which are in order."""
     while place > 0 and near[place - 1, j] > cost:
@@ -28,7 +28,7 @@ def insert(slot: np.int64, cost: float, place: int, j: int, slots: np.ndarray, n
     slots[place, j] = slot
 
 
-@kernel
+@part
 def has(slot: np.int64, j: int, slots: np.ndarray) -> bool:
     """Whether a cluster is among those of point j already."""
     there = False
@@ -37,7 +37,7 @@ def has(slot: np.int64, j: int, slots: np.ndarray) -> bool:
     return there
 
 
-@kernel
+@part
 def is_noted(cluster: int, first: int, last: int, absent: np.ndarray) -> bool:
     """Whether a cluster is in one of the pairs first..last-1."""
     noted = False
@@ -46,7 +46,7 @@ def is_noted(cluster: int, first: int, last: int, absent: np.ndarray) -> bool:
     return noted
 
 
-@kernel
+@part
 def choose_winners(
     n: int,
     best: np.ndarray,
@@ -63,6 +63,7 @@ def choose_winners(
     slots: np.ndarray,
     near: np.ndarray,
     absent: np.ndarray,
+    holder: np.ndarray,
 ) -> int:
     """The new K(n) of a block as far as products tell: of its candidates and the old K(n), the least cost first.
 
@@ -80,6 +81,7 @@ def choose_winners(
     slots : (C', B) int64, OUT, place in the candidate list
     near : (C', B) float, OUT, costs, ascending
     absent : (2, 2 C' B) int64, OUT, pairs of a point j and a cluster whose cost is to be computed directly
+    holder : (L',) int32, scratch, the last point that had a candidate among its winners
 
     Returns
     -------
@@ -88,9 +90,11 @@ def choose_winners(
     n_winners = winners.shape[1]
     last = n_winners - 1
     n_absent = 0
+    holder[:] = -1
     for j in range(n):
         begun = n_absent
         # Keys hold rounded costs: look the full ones up and put near ties in order.
+        before = products.dtype.type(-1)
         for k in range(n_winners):
             slot = np.int64(best[k * LANES + j] & mask)
             cost = cost_from(slot, j, products, constants, norms)
@@ -99,7 +103,13 @@ def choose_winners(
                 absent[1, n_absent] = list_of_candidates[slot]
                 n_absent += 1
                 cost = products.dtype.type(np.inf)  # it comes back by itself, in the place that this keeps free
-            insert(slot, cost, k, j, slots, near)
+            holder[slot] = j
+            if cost >= before:
+                near[k, j] = cost
+                slots[k, j] = slot
+                before = cost
+            else:
+                insert(slot, cost, k, j, slots, near)
         # What was known is not forgotten: an old winner gives way only to a cluster that costs less.
         point = order[low + j]
         for k in range(n_winners):
@@ -112,14 +122,15 @@ def choose_winners(
                     absent[0, n_absent] = j
                     absent[1, n_absent] = known
                     n_absent += 1
-                continue
-            cost = cost_from(slot, j, products, constants, norms)
-            if cost < near[last, j] and not has(slot, j, slots):
-                insert(slot, cost, last, j, slots, near)
+            elif holder[slot] != j:
+                cost = cost_from(slot, j, products, constants, norms)
+                if cost < near[last, j]:
+                    insert(slot, cost, last, j, slots, near)
+                    holder[slot] = j
     return n_absent
 
 
-@kernel
+@part
 def choose_absent(
     n_absent: int,
     absent: np.ndarray,
@@ -156,7 +167,7 @@ def choose_absent(
             insert(slot, costs[i], last, j, slots, near)
 
 
-@kernel
+@part
 def truncated_posterior(
     n: int,
     near: np.ndarray,
