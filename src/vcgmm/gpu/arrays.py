@@ -182,13 +182,13 @@ class Moved(DeviceArray):
         self._tensor: torch.Tensor | None = None
 
     @property
-    def tensor(self) -> torch.Tensor:  # type: ignore[override]
+    def tensor(self) -> torch.Tensor:
         """The means; once they are known, how they came about is forgotten."""
         if self._came is not None:
             start, way = self._came
             self._tensor, self._came = start.tensor + way.tensor, None
         found: Any = self._tensor
-        return found  # type: ignore[no-any-return]
+        return found
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         """An operator or elementwise function of NumPy."""
