@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 
 import numba
@@ -25,3 +26,9 @@ settings.load_profile("steady")
 def workers() -> Iterator[Workers]:
     with Workers(2) as threads:
         yield threads
+
+
+def pytest_configure() -> None:
+    """Hear Ctrl-C, which tests send to themselves and others: what a shell runs in the background does not."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..kernels.sorting import take_rows
+from ..kernels.sorting import permute_rows, take_rows
 from ..parallel import Workers
 from .cells import Neighbourhoods, sort_by_cluster
 from .estep import State, scatter_of
@@ -58,6 +58,7 @@ class BlockedSearch:
         self.points = points
         self.weights = weights
         self.total_weight = float(weights.sum())
+        self._weigh_alike = bool(weights.min() == weights.max())
         self.winners = np.full((len(points), truncation), -1, np.int32)
         self.winners[:, 0] = labels
         self.neighbourhoods = Neighbourhoods(
@@ -135,19 +136,23 @@ class BlockedSearch:
 
     def _put_in_order(self, order: np.ndarray) -> np.ndarray:
         """Reorder the points themselves: reading rows in sequence is much faster than fetching them."""
-        winners = np.empty_like(self.winners)
         self._rows = self._rows[order]
-        points = self.points if self.reorder is not None else np.empty_like(self.points)
-
-        def work(_thread: int, first: int, last: int) -> None:
-            take_rows(first, last, self.winners, order, winners)
-            if self.reorder is None:
-                take_rows(first, last, self.points, order, points)
-
-        self.workers.run(work, len(order))
+        permute_rows(self.winners, order, np.zeros(len(order), np.bool_), np.empty_like(self.winners[0]))
         if self.reorder is not None:
-            self.reorder(points, order, self._rows)
-        self.points, self.winners = points, winners
-        self.weights = self.weights[order]
+            self.reorder(self.points, order, self._rows)
+        else:
+            self.points = self._taken(order)
+        if not self._weigh_alike:
+            self.weights = self.weights[order]
         self._misplaced = 0
         return np.arange(len(order))
+
+    def _taken(self, order: np.ndarray) -> np.ndarray:
+        """The points in another order, as an array of their own."""
+        points = np.empty_like(self.points)
+
+        def work(_thread: int, first: int, last: int) -> None:
+            take_rows(first, last, self.points, order, points)
+
+        self.workers.run(work, len(order))
+        return points

@@ -81,8 +81,7 @@ def add_moments(
         row = magic_row[cluster]
         masses[cluster] += (mass + mass_magic) - mass_magic
         for d in range(totals.shape[1]):
-            # As exact as the points' own coordinates, which are differences to the same mean.
-            way = np.float64(means[cluster, d] - means[cell, d])
+            way = np.float64(means[cluster, d]) - np.float64(means[cell, d])
             value = np.float64(sums[i, d]) - mass * way
             totals[cluster, d] += (value + magic[row, d]) - magic[row, d]
         sums[i] = 0
