@@ -6,7 +6,8 @@ import triton
 import triton.language as tl
 
 from .cells import first_piece
-from .search import NOWHERE, listed_costs
+from .search import listed_costs
+from .selection import NOWHERE
 
 
 @triton.jit
