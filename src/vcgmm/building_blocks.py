@@ -207,7 +207,7 @@ def two_level(
         points = LocalPoints(used, frame, workers)
         settings = SearchSettings.briefly(n_clusters)
         start = start_in_subspace(
-            points, used.weights, n_clusters, settings, generator(seed), workers, _silent, label=False
+            points, used.weights, n_clusters, settings, generator(seed), workers, _silent, alone=True
         )  # fmt: skip
         return frame.leave(start.means)
 

@@ -248,7 +248,7 @@ def seed(points: LocalPoints, problem: Problem, attempt: int, workers: Workers, 
     n_clusters, init = settings.n_components, settings.init
     if isinstance(init, str) and init == "two_level":
         if settings.search == "pointwise":
-            return two_level(points.array, weights, n_clusters, rng, workers, progress.advance, label=False)
+            return two_level(points.array, weights, n_clusters, rng, workers, progress.advance)
         few = SearchSettings(
             settings.truncation,
             settings.n_neighbors,

@@ -73,7 +73,7 @@ def start_in_subspace(
     workers: Workers,
     advance: Callable[[int], None],
     *,
-    label: bool = True,
+    alone: bool = False,
 ) -> Start:
     """Two-level start and EM in a subspace where that pays, lifted to all dimensions; else the plain start.
 
@@ -89,8 +89,8 @@ def start_in_subspace(
     workers : Workers
     advance : callable
         Told how many clusters have been found since the last call.
-    label : bool
-        As in `two_level`; where there is a projection, labels come by themselves.
+    alone : bool
+        As in `two_level`; where there is a projection, it matters little, and is not looked at.
 
     Returns
     -------
@@ -98,7 +98,7 @@ def start_in_subspace(
     """
     directions = leading_directions(points, weights, rng)
     if directions is None:
-        return two_level(points.array, weights, n_clusters, rng, workers, advance, label=label)
+        return two_level(points.array, weights, n_clusters, rng, workers, advance, alone=alone)
     projected = points.project(directions)
     start = two_level(projected, weights, n_clusters, rng, workers, advance)
     floor = float(np.finfo(points.frame.dtype).tiny)

@@ -40,8 +40,10 @@ FINE_STEPS = 4
 #: Draws of which the best becomes a seed.
 TRIALS = 3
 
-#: Seeds drawn for each cluster that a cell expects.
-SPARE = 1.5
+#: Seeds drawn for each cluster that a cell expects, where a fit follows and where none does.  The more there are,
+#: the better they are shared out among cells, which is what EM can change least.
+SPARE = 2.0
+SPARE_ALONE = 1.5
 
 
 def two_level(
@@ -52,7 +54,7 @@ def two_level(
     workers: Workers,
     advance: Callable[[int], None],
     *,
-    label: bool = True,
+    alone: bool = False,
 ) -> Start:
     """Seed `n_clusters` clusters on weighted points.
 
@@ -66,18 +68,18 @@ def two_level(
     workers : Workers
     advance : callable
         Told how many clusters have been found since the last call.
-    label : bool
-        Whether the points' labels, and with them the error, are wanted too.
+    alone : bool
+        No fit follows: nobody asks for the points' labels, and fewer spare seeds do.
 
     Returns
     -------
     Start
-        With no labels, and an error of NaN, where they are not wanted.
+        With no labels, and an error of NaN, if it is alone.
     """
-    cells = Cells(points, weights, rng, workers, label)
+    cells = Cells(points, weights, rng, workers, alone)
     divide(cells, n_clusters)
     advance(n_clusters)
-    if not label:
+    if alone:
         return Start(cells.centres, np.empty(0, np.int32), math.nan, cells.n_evaluations)
     return Start(cells.centres, cells.labels, float(cells.errors().sum()), cells.n_evaluations)
 
@@ -168,8 +170,8 @@ class Cells:
     Parameters
     ----------
     points, weights, rng, workers : as in `two_level`
-    label : bool
-        Whether points need labels after the last step.
+    alone : bool
+        As in `two_level`.
 
     Attributes
     ----------
@@ -185,13 +187,13 @@ class Cells:
         weights: np.ndarray,
         rng: np.random.Generator,
         workers: Workers,
-        label: bool = True,
+        alone: bool = False,
     ) -> None:
         self.points = points
         self.weights = weights
         self.rng = rng
         self.workers = workers
-        self.label = label
+        self.alone = alone
         self.n_evaluations = 0
         self.centres = np.zeros((1, points.shape[1]))
         self.labels = np.zeros(len(points), np.int32)
@@ -237,9 +239,9 @@ class Cells:
     def cluster(self, expected: np.ndarray, n_clusters: int) -> None:
         """Replace the cells by `n_clusters` clusters, about as many from each as expected, (n_cells,) int64."""
         order, start = sort_by_cluster(self.labels, len(self.sizes))
-        seeds, potentials, seed_start = self._seed(
-            order, start, np.minimum(np.ceil(SPARE * expected).astype(np.int64) + 2, self.sizes)
-        )
+        spare = SPARE_ALONE if self.alone else SPARE
+        wanted = np.minimum(np.ceil(spare * expected).astype(np.int64) + 2, self.sizes)
+        seeds, potentials, seed_start = self._seed(order, start, wanted)
         lengths = np.diff(seed_start)
         cell = np.repeat(np.arange(len(lengths)), lengths)
         available = np.bincount(cell[seeds >= 0], minlength=len(lengths))
@@ -248,7 +250,7 @@ class Cells:
         centre_start = np.concatenate([[0], np.cumsum(shares)])
         enough = len(seeds) == n_clusters  # else those that are missing go where labels say that they are missed
         self._lloyd(
-            order, start, seeds, centre_start, FINE_SAMPLE, FINE_STEPS, label=self.label or not enough
+            order, start, seeds, centre_start, FINE_SAMPLE, FINE_STEPS, label=not (self.alone and enough)
         )  # fmt: skip
 
     def top_up(self, n_clusters: int) -> None:
