@@ -20,7 +20,7 @@ BLOCK_VALUES = 1 << 18
 #: Rows in one block, however wide they are: what is kept per block stays small beside the block.
 LEAST_ROWS = 64
 
-#: Blocks in one part at most: where it is read into memory, and where it is a view of an array, which may be larger
+#: Blocks in one part at most: where it is read into memory, and where it is a view of an array, which may be long
 #: and is then handed around less often.  Parts that an array is cut into at least, where it has so many blocks.
 PART_BLOCKS = 8
 VIEW_BLOCKS = 16
