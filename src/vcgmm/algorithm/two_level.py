@@ -33,7 +33,7 @@ COARSE_SAMPLE = 128
 SEED_SAMPLE = 16
 FINE_SAMPLE = 64
 
-#: Lloyd steps inside a cell: of a level that is not the last, of the last where a fit follows, and where none does.
+#: Lloyd steps inside a cell: not at the last level, at the last where a fit follows, and where none does.
 COARSE_STEPS = 5
 FINE_STEPS = 8
 FINE_STEPS_ALONE = 4
