@@ -25,8 +25,8 @@ EXTRA_ROUNDS = 4
 #: Rows that are looked at for each different one that is wanted, until they are found.
 LOOKS = (1.25, 4.0, np.inf)
 
-#: Rows that a thread copies at once.
-ROWS_AT_ONCE = 1024
+#: Bytes of rows that a thread fetches at once: many calls' worth, and nothing beside the coreset.
+FETCHED = 1 << 17
 
 #: How far the sum of all probabilities may be from 1: more is not the rounding of float32, and a pass is repeated.
 TOLERANCE = 1e-5
@@ -137,14 +137,20 @@ def in_memory(coreset: Coreset, workers: Workers) -> Coreset:
     if not isinstance(source, Selection):
         return coreset
     points = np.empty((len(source), source.array.shape[1]), source.array.dtype)
+    step = rows_at_once(points.shape[1] * points.itemsize)
 
     def work(_thread: int, first: int, last: int) -> None:
         for i in range(first, last):
-            part = slice(i * ROWS_AT_ONCE, (i + 1) * ROWS_AT_ONCE)
+            part = slice(i * step, (i + 1) * step)
             points[part] = source[part]
 
-    workers.run(work, -(-len(source) // ROWS_AT_ONCE))
+    workers.run(work, -(-len(source) // step))
     return replace(coreset, source=points)
+
+
+def rows_at_once(row_bytes: int) -> int:
+    """How many rows of so many bytes a thread fetches at once."""
+    return max(1, FETCHED // max(1, row_bytes))
 
 
 def row_hashes(points: np.ndarray) -> np.ndarray:

@@ -163,6 +163,7 @@ def variational_em(
     """
     while len(fit.bounds) < max_iter and not (fit.converged or fit.stopped):
         statistics = model.e_step(now)
+        del now  # what was used is among the statistics
         fit.n_evaluations += statistics.n_evaluations
         fit.bounds.append(model.bound(statistics))
         change = relative_change(fit.bounds)  # in units of the weights, where nothing overflows

@@ -6,8 +6,6 @@ array of the same size beside them; where the coreset's rows cannot be fetched q
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from ..data import ArrayRows, Selection
@@ -15,7 +13,7 @@ from ..data.rows import exact_float
 from ..kernels.moments import change_coordinates
 from ..kernels.sorting import permute_rows, take_rows
 from ..parallel import Workers
-from .coreset import Coreset
+from .coreset import Coreset, rows_at_once
 from .frame import Frame
 
 
@@ -34,6 +32,7 @@ class LocalPoints:
         self.source = ArrayRows(rows.array if isinstance(rows, Selection) else rows)
         self.picks = rows.indices if isinstance(rows, Selection) else None  # which rows of the source
         self._n_points = len(coreset)
+        self._step = rows_at_once(self.n_features * exact_float(self.source.dtype).itemsize)
         self.frame = frame
         self.workers = workers
         self._array: np.ndarray | None = None
@@ -93,37 +92,45 @@ class LocalPoints:
             Filled.
         rows : (N',) int, optional
         """
+        step = self._step
 
-        def use(part: slice, block: np.ndarray) -> None:
-            change_coordinates(block, self.frame.origin, self.frame.scale, points[part])
+        def work(_thread: int, first: int, last: int) -> None:
+            low, high = first * step, min(last * step, len(self))
+            self._enter(low, high, rows, points[low:high])
 
-        self._each_block(use, rows)
+        self.workers.run(work, -(-len(self) // step))
 
     def project(self, directions: np.ndarray) -> np.ndarray:
         """All points projected onto directions (D, d), (N', d), without the array of all points."""
         projected = np.empty((len(self), directions.shape[1]), self.frame.dtype)
+        # Fixed blocks: the same products for any number of threads.
+        step = min(self.source.rows_per_block, len(self))
+        blocks = [np.empty((step, self.n_features), self.frame.dtype) for _ in range(self.workers.n_threads)]
 
-        def use(part: slice, block: np.ndarray) -> None:
-            np.dot(self.frame.enter(block), directions, projected[part])
-
-        self._each_block(use)
-        return projected
-
-    def _each_block(self, use: Callable[[slice, np.ndarray], None], rows: np.ndarray | None = None) -> None:
-        """Call use(part, block) on all threads, with blocks of a fixed size in data coordinates."""
-        source, step = self.source, self.source.rows_per_block
-        wide = exact_float(source.dtype)
-        direct = source.dtype == wide and source.array.flags.c_contiguous
-
-        def work(_thread: int, first: int, last: int) -> None:
-            for part in (slice(i * step, min((i + 1) * step, len(self))) for i in range(first, last)):
-                which: slice | np.ndarray = part if rows is None else rows[part]
-                which = which if self.picks is None else self.picks[which]
-                if direct and isinstance(which, np.ndarray):
-                    block = np.empty((len(which), source.n_features), wide)
-                    take_rows(0, len(which), source.array, which.astype(np.int64, copy=False), block)
-                else:
-                    block = np.ascontiguousarray(source.array[which], dtype=wide)
-                use(part, block)
+        def work(thread: int, first: int, last: int) -> None:
+            for low in range(first * step, min(last * step, len(self)), step):
+                high = min(low + step, len(self))
+                block = blocks[thread][: high - low]
+                self._enter(low, high, None, block)
+                np.dot(block, directions, projected[low:high])
 
         self.workers.run(work, -(-len(self) // step))
+        return projected
+
+    def _enter(self, first: int, last: int, rows: np.ndarray | None, out: np.ndarray) -> None:
+        """Write points first..last-1, of the coreset or of `rows`, to out (last - first, D), a few at a time."""
+        for low in range(first, last, self._step):
+            high = min(low + self._step, last)
+            block = self._fetched(slice(low, high), rows)
+            change_coordinates(block, self.frame.origin, self.frame.scale, out[low - first : high - first])
+
+    def _fetched(self, part: slice, rows: np.ndarray | None) -> np.ndarray:
+        """A part of the coreset, or of `rows`, in data coordinates, as contiguous floats."""
+        source, wide = self.source, exact_float(self.source.dtype)
+        which: slice | np.ndarray = part if rows is None else rows[part]
+        which = which if self.picks is None else self.picks[which]
+        if isinstance(which, slice) or source.dtype != wide or not source.array.flags.c_contiguous:
+            return np.ascontiguousarray(source.array[which], dtype=wide)
+        block = np.empty((len(which), source.n_features), wide)
+        take_rows(0, len(which), source.array, which.astype(np.int64, copy=False), block)
+        return block

@@ -45,16 +45,28 @@ class Statistics:
     total_weight: float
     n_evaluations: int
 
-    @cached_property
+    @property
     def moves(self) -> np.ndarray:
-        """The ways to the weighted means, shift / R: (C, D) float64; 0 for a cluster without weight."""
+        """The ways to the weighted means, shift / R: (C, D) float64; 0 for a cluster without weight.
+
+        Made anew, so that nobody holds them beside the shifts for longer than they are needed.
+        """
         moves: np.ndarray = self.shifts / np.where(self.masses > 0, self.masses, 1.0)[:, None]
         return moves
+
+    def moved(self, step: float) -> np.ndarray:
+        """The means after `step` times those ways, (C, D) float64."""
+        means = self.moves
+        if step != 1.0:
+            means *= step
+        means += self.means
+        return means
 
     @cached_property
     def gain(self) -> float:
         """sum_c R_c ||v_c||^2, v being those ways: what scatter the weighted means save."""
-        return float(np.dot(self.masses, np.einsum("cd,cd->c", self.moves, self.moves)))
+        moves = self.moves
+        return float(np.dot(self.masses, np.einsum("cd,cd->c", moves, moves)))
 
     @classmethod
     def of(
@@ -105,12 +117,11 @@ def m_step(
     means : (C, D) float64
     variance : float
     """
-    moves = statistics.moves
-    means = statistics.means + (moves if relaxation == 1.0 else relaxation * moves)
     remaining = statistics.scatter - (2 * relaxation - relaxation**2) * statistics.gain
+    means = statistics.moved(relaxation)
     if remaining < CANCELLED * statistics.scatter:
         remaining = scatter(statistics, means)
-    return means, max(remaining / (moves.shape[1] * statistics.total_weight), variance_floor)
+    return means, max(remaining / (means.shape[1] * statistics.total_weight), variance_floor)
 
 
 def next_step(
