@@ -38,21 +38,26 @@ class Coreset:
 
     Attributes
     ----------
-    indices : (N',) int64
-        Rows of the data, ascending, none twice.
+    rows : (N',) int64 or None
+        Rows of the data, ascending, none twice; None: all of them.
     source : (N', D) array or Selection
         Those rows, in the data's own dtype; a `Selection` where the data are in memory anyway.
     weights : (N',) float64
         How much of the data each stands for; they sum to the data's weight in expectation.
     """
 
-    indices: np.ndarray
+    rows: np.ndarray | None
     source: np.ndarray | Selection
     weights: np.ndarray
 
     def __len__(self) -> int:
         """Number of points N'."""
-        return len(self.indices)
+        return len(self.weights)
+
+    @property
+    def indices(self) -> np.ndarray:
+        """Rows of the data, (N',) int64; made where they are all, since those of a fit are not asked for."""
+        return np.arange(len(self)) if self.rows is None else self.rows
 
     @property
     def points(self) -> np.ndarray:
@@ -124,10 +129,10 @@ def all_rows(rows: Rows, weights: np.ndarray | None) -> Coreset:
         weights = np.concatenate([part.own_weights for part in rows.parts() if part.own_weights is not None])
     points = rows.all()
     if weights is None:
-        return Coreset(np.arange(len(points)), points, np.ones(len(points)))
+        return Coreset(None, points, np.ones(len(points)))
     indices = np.flatnonzero(weights)
     if len(indices) == len(points):
-        return Coreset(indices, points, weights[indices])
+        return Coreset(None, points, weights.copy())
     return Coreset(indices, Selection(points, indices) if rows.at_hand else points[indices], weights[indices])
 
 

@@ -9,6 +9,9 @@ from .jit import kernel, part
 from .nearest import squared_norms
 from .selection import LANES
 
+#: Rows of a cell that are assigned at once in the end: nobody needs all of them side by side.
+PIECE = 16 * LANES
+
 #: Fractional part of the golden ratio: its multiples fill [0, 1) evenly.
 GOLDEN = 0.6180339887498949
 
@@ -133,18 +136,19 @@ def cluster_cells(
         n = min(size, sample_per_centre * k)
         spread = np.empty(size, np.int64)
         spread_rows(order, low, high, n, 0.5, spread)
-        rows = np.empty((size, n_features), points.dtype)
-        row_squares = np.empty(size, points.dtype)
-        local_rows(points, spread, int(np.int64(0)), size, origin, rows, row_squares)
+        room = (max(n, min(size, PIECE)) + LANES - 1) // LANES * LANES
+        rows = np.empty((room, n_features), points.dtype)
+        row_squares = np.empty(room, points.dtype)
+        local_rows(points, spread, int(np.int64(0)), n, origin, rows, row_squares)
         local = np.empty((k, n_features), points.dtype)
         local_squares = np.empty(k, points.dtype)
         local_rows(points, seeds, offset, offset + k, origin, local, local_squares)
-        blocks = np.empty(((size + LANES - 1) // LANES, n_features, LANES), points.dtype)
-        lay_in_blocks(size, rows, blocks)
+        blocks = np.empty((room // LANES, n_features, LANES), points.dtype)
+        lay_in_blocks(n, rows, blocks)
         products = np.empty((k, LANES), points.dtype)
         best = np.empty(LANES, points.dtype)
-        near = np.empty(size, points.dtype)
-        ids = np.empty(size, np.int32)
+        near = np.empty(room, points.dtype)
+        ids = np.empty(room, np.int32)
         sums = np.empty((k, n_features), np.float64)
         sum_masses = np.empty(k, np.float64)
         for _ in range(n_steps):
@@ -161,10 +165,14 @@ def cluster_cells(
                 if sum_masses[c] > 0.0:
                     for d in range(n_features):
                         local[c, d] = sums[c, d] / sum_masses[c]
-        assign_blocks(size, blocks, row_squares, local, local_squares, products, best, ids, near)
-        for i in range(size):
-            labels[spread[i]] = offset + ids[i]
-            distances[spread[i]] = near[i]
+        for begin in range(0, size, room):
+            m = min(room, size - begin)
+            local_rows(points, spread, begin, begin + m, origin, rows, row_squares)
+            lay_in_blocks(m, rows, blocks)
+            assign_blocks(m, blocks, row_squares, local, local_squares, products, best, ids, near)
+            for i in range(m):
+                labels[spread[begin + i]] = offset + ids[i]
+                distances[spread[begin + i]] = near[i]
         for c in range(k):
             for d in range(n_features):
                 centres[offset + c, d] = np.float64(local[c, d]) + np.float64(origin[d])
