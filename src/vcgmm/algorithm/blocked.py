@@ -94,7 +94,7 @@ class BlockedSearch:
         """New winners and neighbours, and the sums of the M-step."""
         if variance is None:
             variance = initial_variance(self.start_error, self.total_weight, means.shape[1], self.variance_floor)
-        used = means.astype(self.points.dtype)
+        used = means.astype(self.points.dtype, copy=False)
         sums, linked = self._search(Natural.shared(used), 0.5 / variance)
         return Statistics.of(used, variance, sums.totals(), self.total_weight, linked)
 

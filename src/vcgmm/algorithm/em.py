@@ -68,7 +68,7 @@ class Parameters(Protocol):
 
     @property
     def means(self) -> np.ndarray:
-        """(C, D) float64."""
+        """(C, D) float."""
         ...
 
 
@@ -77,7 +77,7 @@ class Sums(Protocol):
 
     @property
     def means(self) -> np.ndarray:
-        """The means (C, D) float64 that were used."""
+        """The means (C, D) float that were used."""
         ...
 
     @property
@@ -172,7 +172,7 @@ def variational_em(
         plain = model.m_step(statistics, 1.0)
         ways = plain.means - statistics.means
         fit.step = next_step(fit.step, fit.moves, ways, statistics.masses, model.relaxation)
-        fit.moves = ways
+        fit.means, fit.moves = plain.means, ways  # as much as those before, which nobody needs now
         used = model.used_variance(statistics)
         now = model.take_over(fit, statistics, plain, model.m_step(statistics, fit.step))
 

@@ -18,8 +18,8 @@ class Statistics:
 
     Attributes
     ----------
-    means : (C, D) float64
-        The means that were used.
+    means : (C, D) float
+        The means that were used, of the type that is computed in.
     variance : float
         The variance that was used.
     shifts : (C, D) float64
@@ -74,7 +74,7 @@ class Statistics:
     ) -> Statistics:
         """Those of a search with means (C, D) and a variance, with so many distances computed elsewhere."""
         return cls(
-            means=means.astype(np.float64),
+            means=means,
             variance=variance,
             shifts=totals.shifts,
             masses=totals.masses,
@@ -83,6 +83,14 @@ class Statistics:
             total_weight=total_weight,
             n_evaluations=totals.n_evaluations + n_evaluations,
         )
+
+
+def as_used(means: np.ndarray, statistics: Statistics) -> np.ndarray:
+    """New means (C, D) rounded as the next E-step would: between the two, half the memory will do.
+
+    Arrays that are not on the host are left to whoever brought them.
+    """
+    return means.astype(statistics.means.dtype, copy=False) if isinstance(means, np.ndarray) else means
 
 
 #: Where less than this share of the old scatter is left, the difference is taken anew instead of by cancellation.
