@@ -25,6 +25,34 @@ def lay_in_blocks(n: int, rows: np.ndarray, blocks: np.ndarray) -> None:
 
 
 @part
+def lay_local_rows(
+    points: np.ndarray,
+    chosen: np.ndarray,
+    first: int,
+    last: int,
+    origin: np.ndarray,
+    few: np.ndarray,
+    blocks: np.ndarray,
+    row_squares: np.ndarray,
+) -> None:
+    """`lay_in_blocks` of the points chosen[first:last], less an origin, and their squared norms.
+
+    Parameters
+    ----------
+    points : (N', D) float, IN
+    chosen : (m,) int64, IN, rows
+    origin : (D,) float, IN
+    few : (LANES, D) float, scratch
+    blocks : (>= (last - first) / LANES, D, LANES) float, OUT
+    row_squares : (LANES times the number of blocks,) float, OUT
+    """
+    for low in range(first, last, LANES):
+        n = min(LANES, last - low)
+        local_rows(points, chosen, low, low + n, origin, few, row_squares[low - first :])
+        transpose_rows(n, few, blocks[(low - first) // LANES])
+
+
+@part
 def assign_blocks(
     n: int,
     blocks: np.ndarray,
@@ -137,14 +165,13 @@ def cluster_cells(
         spread = np.empty(size, np.int64)
         spread_rows(order, low, high, n, 0.5, spread)
         room = (max(n, min(size, PIECE)) + LANES - 1) // LANES * LANES
-        rows = np.empty((room, n_features), points.dtype)
+        few = np.empty((LANES, n_features), points.dtype)
         row_squares = np.empty(room, points.dtype)
-        local_rows(points, spread, int(np.int64(0)), n, origin, rows, row_squares)
+        blocks = np.empty((room // LANES, n_features, LANES), points.dtype)
+        lay_local_rows(points, spread, int(np.int64(0)), n, origin, few, blocks, row_squares)
         local = np.empty((k, n_features), points.dtype)
         local_squares = np.empty(k, points.dtype)
         local_rows(points, seeds, offset, offset + k, origin, local, local_squares)
-        blocks = np.empty((room // LANES, n_features, LANES), points.dtype)
-        lay_in_blocks(n, rows, blocks)
         products = np.empty((k, LANES), points.dtype)
         best = np.empty(LANES, points.dtype)
         near = np.empty(room, points.dtype)
@@ -156,19 +183,18 @@ def cluster_cells(
             sums[:] = 0
             sum_masses[:] = 0
             for i in range(n):
-                c = ids[i]
-                weight = weights[spread[i]]
+                c, row = ids[i], spread[i]
+                weight = weights[row]
                 sum_masses[c] += weight
                 for d in range(n_features):
-                    sums[c, d] += weight * rows[i, d]
+                    sums[c, d] += weight * (points[row, d] - origin[d])
             for c in range(k):
                 if sum_masses[c] > 0.0:
                     for d in range(n_features):
                         local[c, d] = sums[c, d] / sum_masses[c]
         for begin in range(0, size, room):
             m = min(room, size - begin)
-            local_rows(points, spread, begin, begin + m, origin, rows, row_squares)
-            lay_in_blocks(m, rows, blocks)
+            lay_local_rows(points, spread, begin, begin + m, origin, few, blocks, row_squares)
             assign_blocks(m, blocks, row_squares, local, local_squares, products, best, ids, near)
             for i in range(m):
                 labels[spread[begin + i]] = offset + ids[i]
