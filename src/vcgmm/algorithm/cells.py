@@ -171,17 +171,15 @@ class Neighbourhoods:
         near_groups, n_evaluations = self._near_groups(means, order, start, pool_size)
         # A pool of all clusters needs no memory of earlier ones.
         known = self.nearest if pool_size < n_clusters else np.empty((n_clusters, 0), np.int32)
-        nearest = np.empty_like(self.nearest)
         counts = np.empty(n_groups, np.int64)
 
         def link(_thread: int, first: int, last: int) -> None:
             link_groups(
                 first, last, start, order, near_groups, known, pool_size, means, natural.variances,
-                natural.precisions, natural.offsets, self.neighbors, nearest, counts,
+                natural.precisions, natural.offsets, self.neighbors, self.nearest, counts,
             )  # fmt: skip
 
-        self.workers.run(link, n_groups)
-        self.nearest = nearest
+        self.workers.run(link, n_groups)  # a group looks up what its own clusters know, then writes over it
         return n_evaluations + int(counts.sum())
 
     def _cut(self, means: np.ndarray, uniforms: np.ndarray, depth: int, order: np.ndarray) -> None:

@@ -101,7 +101,8 @@ def lightweight_coreset(
     """
 
     def draw_more(size: int, spread: float) -> tuple[Draws, float]:
-        numbers = np.sort(rng.random(size))
+        numbers = rng.random(size)
+        numbers.sort()
         drawn, total = draw(rows, moments, weights, numbers, spread, workers, advance, deviations_of)
         if abs(total - 1.0) > TOLERANCE:  # the spread was mostly rounding: take what this pass has found instead
             spread *= 2.0 * total - 1.0

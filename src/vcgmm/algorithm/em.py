@@ -170,9 +170,10 @@ def variational_em(
         fit.converged = change < tol
 
         plain = model.m_step(statistics, 1.0)
+        fit.means = plain.means  # nobody needs those before, and they are as large as the sums
         ways = plain.means - statistics.means
         fit.step = next_step(fit.step, fit.moves, ways, statistics.masses, model.relaxation)
-        fit.means, fit.moves = plain.means, ways  # as much as those before, which nobody needs now
+        fit.moves = ways
         used = model.used_variance(statistics)
         now = model.take_over(fit, statistics, plain, model.m_step(statistics, fit.step))
 

@@ -65,7 +65,9 @@ class LocalPoints:
 
     def take(self, rows: np.ndarray) -> np.ndarray:
         """These points (n, D), in this order."""
-        return self.frame.enter(self.source.take(rows if self.picks is None else self.picks[rows]))
+        points = np.empty((len(rows), self.n_features), self.frame.dtype)
+        self._enter(0, len(rows), rows, points)
+        return points
 
     def reorder(self, points: np.ndarray, order: np.ndarray, rows: np.ndarray) -> None:
         """points[i] = points[order[i]] for all i at once, in place.
