@@ -8,11 +8,12 @@ import numpy as np
 
 from ..kernels.sorting import permute_rows, take_rows
 from ..parallel import Workers
-from .cells import Neighbourhoods, count_up, in_order, place_type, sort_by_cluster
+from .cells import Neighbourhoods, sort_by_cluster
 from .estep import State, scatter_of
 from .extent import Extent
 from .mstep import Statistics, initial_variance
 from .natural import Natural
+from .places import count_up, in_order, narrowed, place_type
 from .sums import Sums
 
 #: Points are put physically in order once this share of them has left its place.
@@ -115,7 +116,7 @@ class BlockedSearch:
 
     def restore(self, state: State) -> None:
         """Go on from a state; the points must still lie as they were given."""
-        self._put_in_order(state["rows"].astype(self._rows.dtype))
+        self._put_in_order(narrowed(state["rows"], len(self.points)))
         self.winners = state["winners"]
         self._misplaced = state["misplaced"]
         self.start_error = state["start_error"]

@@ -13,6 +13,7 @@ from ..kernels.neighbors import join_neighbourhoods, turn_round
 from ..kernels.sorting import count_sort
 from ..parallel import Workers
 from .natural import Natural
+from .places import place_type
 from .random import generator, random_clusters
 
 #: Clusters in a group that shares one pool, and clusters in the pool.
@@ -28,30 +29,6 @@ LINKED_EVERY = 4
 
 #: A cell with more points is searched in several tasks.
 POINTS_PER_TASK = 2048
-
-
-#: Places that are written at once.
-PLACES_AT_ONCE = 1 << 14
-
-
-def place_type(n_points: int) -> np.dtype[Any]:
-    """Type of places among so many points: the narrower one, so long as it will do."""
-    return np.dtype(np.int32 if n_points < 1 << 31 else np.int64)
-
-
-def in_order(values: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """values[order], some at a time: all of a narrow order would be widened first."""
-    out = np.empty_like(values)
-    for low in range(0, len(order), PLACES_AT_ONCE):
-        part = slice(low, low + PLACES_AT_ONCE)
-        out[part] = values[order[part]]
-    return out
-
-
-def count_up(order: np.ndarray) -> None:
-    """Write 0, 1, 2, … over an order (n,) int: the points have been put in it."""
-    for low in range(0, len(order), PLACES_AT_ONCE):
-        order[low : low + PLACES_AT_ONCE] = np.arange(low, min(low + PLACES_AT_ONCE, len(order)))
 
 
 def sort_by_cluster(labels: np.ndarray, n_clusters: int) -> tuple[np.ndarray, np.ndarray]:

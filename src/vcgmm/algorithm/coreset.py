@@ -17,6 +17,7 @@ from ..kernels.sorting import fingerprints
 from ..parallel import Workers
 from .drawing import Deviations, Draws, draw
 from .frame import Moments
+from .places import narrowed
 
 #: Rounds of drawing on when a coreset has too few distinct points, each a pass over the rows, before the missing
 #: ones are looked up in one more.
@@ -38,7 +39,7 @@ class Coreset:
 
     Attributes
     ----------
-    rows : (N',) int64 or None
+    rows : (N',) int or None
         Rows of the data, ascending, none twice; None: all of them.
     source : (N', D) array or Selection
         Those rows, in the data's own dtype; a `Selection` where the data are in memory anyway.
@@ -56,8 +57,8 @@ class Coreset:
 
     @property
     def indices(self) -> np.ndarray:
-        """Rows of the data, (N',) int64; made where they are all, since those of a fit are not asked for."""
-        return np.arange(len(self)) if self.rows is None else self.rows
+        """Rows of the data, (N',) int64; a fit does without."""
+        return np.arange(len(self)) if self.rows is None else self.rows.astype(np.int64, copy=False)
 
     @property
     def points(self) -> np.ndarray:
@@ -118,9 +119,11 @@ def lightweight_coreset(
         drawn = drawn.and_also(more)
     else:
         complete = count_distinct(drawn.points, n_distinct) >= n_distinct
-    coreset = Coreset(
-        drawn.indices, drawn.points, drawn.counts * drawn.masses / (drawn.size * drawn.probabilities)
-    )
+    weights_drawn = drawn.counts * drawn.masses / (drawn.size * drawn.probabilities)
+    chosen, source = narrowed(drawn.indices, rows.n_samples), drawn.points
+    if isinstance(source, Selection):
+        source = replace(source, indices=chosen)
+    coreset = Coreset(chosen, source, weights_drawn)
     return coreset if complete else _add_unseen(rows, weights, coreset, n_distinct, advance)
 
 

@@ -228,7 +228,7 @@ class _Basket:
 
     def draws(self) -> Draws:
         drawn = slice(self._n)
-        indices = self._indices[drawn].copy()  # kept for longer than all the room that was made
+        indices = self._indices[drawn]
         points = _selected(self._rows, indices) if self._points is None else self._points[drawn]
         return Draws(indices, self._counts[drawn], self._probabilities[drawn], self._masses[drawn], points)
 

@@ -6,6 +6,8 @@ array of the same size beside them; where the coreset's rows cannot be fetched q
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from ..data import ArrayRows, Selection
@@ -36,6 +38,7 @@ class LocalPoints:
         self.frame = frame
         self.workers = workers
         self._array: np.ndarray | None = None
+        self._filled = False  # it holds all points
 
     def __len__(self) -> int:
         """Number of points N'."""
@@ -49,19 +52,25 @@ class LocalPoints:
     @property
     def array(self) -> np.ndarray:
         """All points (N', D); one array, which searches may reorder."""
-        if self._array is None:
-            self._array = np.empty((len(self), self.n_features), self.frame.dtype)
-            self.fill(self._array)
-        return self._array
+        array = self._room()
+        if not self._filled:
+            self.fill(array)
+            self._filled = True
+        return array
 
     def forget(self) -> None:
         """Give the memory of the array back."""
-        self._array = None
+        self._array, self._filled = None, False
 
     def put_back(self) -> None:
-        """Put the array, if there is one, in the coreset's order again."""
-        if self._array is not None:
-            self.fill(self._array)
+        """Let the array be in the coreset's order again when it is next asked for."""
+        self._filled = False
+
+    def _room(self) -> np.ndarray:
+        """The array, whatever it holds."""
+        if self._array is None:
+            self._array = np.empty((len(self), self.n_features), self.frame.dtype)
+        return self._array
 
     def take(self, rows: np.ndarray) -> np.ndarray:
         """These points (n, D), in this order."""
@@ -103,8 +112,13 @@ class LocalPoints:
         self.workers.run(work, -(-len(self) // step))
 
     def project(self, directions: np.ndarray) -> np.ndarray:
-        """All points projected onto directions (D, d), (N', d), without the array of all points."""
-        projected = np.empty((len(self), directions.shape[1]), self.frame.dtype)
+        """All points projected onto d <= D directions (D, d), (N', d).
+
+        They lie where the array of all points will, and are gone when that is asked for.
+        """
+        shape = (len(self), directions.shape[1])
+        projected = self._room().reshape(-1)[: math.prod(shape)].reshape(shape)
+        self._filled = False
         # Fixed blocks: the same products for any number of threads.
         step = min(self.source.rows_per_block, len(self))
         blocks = [np.empty((step, self.n_features), self.frame.dtype) for _ in range(self.workers.n_threads)]
