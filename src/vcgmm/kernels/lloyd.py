@@ -114,8 +114,9 @@ def assign_rows(
     distances : (N',) float, OUT, squared
     """
     k, n_features = centres.shape
-    row_squares = np.empty(ROWS, points.dtype)
-    blocks = np.empty((ROWS // LANES, n_features, LANES), points.dtype)
+    room = min(int(np.int64(ROWS)), points.shape[0] - first * ROWS)  # few rows may be very wide
+    row_squares = np.empty(room, points.dtype)
+    blocks = np.empty(((room + LANES - 1) // LANES, n_features, LANES), points.dtype)
     centre_squares = np.empty(k, points.dtype)
     products = np.empty((k, LANES), points.dtype)
     best = np.empty(LANES, points.dtype)
