@@ -175,6 +175,16 @@ def test_all_rows_leave_out_those_without_weight() -> None:
     assert all_rows(ArrayRows(X), None).weights.tolist() == [1.0] * 6
 
 
+def test_indices_of_all_rows_are_made_when_they_are_asked_for() -> None:
+    rows = ArrayRows(np.zeros((5, 2)))
+    for weights in (None, np.ones(5)):
+        coreset = all_rows(rows, weights)
+        assert coreset.rows is None
+        assert len(coreset) == 5
+        np.testing.assert_array_equal(coreset.indices, np.arange(5))
+        assert coreset.indices.dtype == np.int64
+
+
 def test_all_rows_are_not_copied() -> None:
     X = np.ones((5, 2))
     assert all_rows(ArrayRows(X), None).points is X

@@ -99,8 +99,12 @@ def test_points_are_put_back_into_the_order_of_the_coreset(points: LocalPoints) 
     np.testing.assert_array_equal(points.array, before)
 
 
-def test_projections_need_no_array_of_all_points(points: LocalPoints) -> None:
+def test_projections_lie_where_all_points_will(points: LocalPoints) -> None:
     directions = np.linalg.qr(np.random.default_rng(2).normal(size=(D, 3)))[0].astype(np.float32)
     projected = points.project(directions)
-    assert points._array is None
-    np.testing.assert_allclose(projected, points.array @ directions, atol=1e-3)
+    found = projected.copy()
+    np.testing.assert_allclose(found, points.array @ directions, atol=1e-3)
+    assert np.shares_memory(projected, points.array)
+    before = points.array.copy()
+    np.testing.assert_array_equal(points.project(directions), found)  # written over the points, …
+    np.testing.assert_array_equal(points.array, before)  # … which are there again when they are asked for

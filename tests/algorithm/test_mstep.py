@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 
 from vcgmm.algorithm import reference
 from vcgmm.algorithm.bound import lower_bound
-from vcgmm.algorithm.mstep import Statistics, initial_variance, m_step, next_step
+from vcgmm.algorithm.mstep import Statistics, as_used, initial_variance, m_step, next_step
 
 
 def random_problem(seed: int, n: int = 30, n_clusters: int = 5, D: int = 2) -> tuple[np.ndarray, ...]:
@@ -53,6 +55,33 @@ def test_one_pass_gives_the_means_and_variance_of_two(seed: int, sigma2: float) 
     expected_means, expected_variance = reference.m_step(Y, gamma, s, mu)
     np.testing.assert_allclose(means, expected_means, rtol=1e-9, atol=1e-12)
     assert variance == pytest.approx(expected_variance, rel=1e-9)
+
+
+@pytest.mark.parametrize("step", [1.0, 1.8])
+def test_means_go_along_the_ways_and_leave_the_sums_alone(step: float) -> None:
+    Y, gamma, mu, K = random_problem(1)
+    statistics = statistics_of(Y, gamma, mu, reference.responsibilities(Y, mu, 1.0, K))
+    statistics.masses[2] = 0.0
+    shifts, means = statistics.shifts.copy(), statistics.means.copy()
+    statistics.shifts[2] = shifts[2] = 0.0
+    moved = statistics.moved(step)
+    masses = np.where(statistics.masses > 0, statistics.masses, 1.0)
+    np.testing.assert_array_equal(moved, means + step * (shifts / masses[:, None]))
+    np.testing.assert_array_equal(moved[2], means[2])
+    np.testing.assert_array_equal(statistics.shifts, shifts)
+    np.testing.assert_array_equal(statistics.means, means)
+
+
+def test_new_means_are_rounded_as_the_next_e_step_would() -> None:
+    Y, gamma, mu, K = random_problem(2)
+    wide = statistics_of(Y, gamma, mu, reference.responsibilities(Y, mu, 1.0, K))
+    narrow = replace(wide, means=mu.astype(np.float32))
+    new = mu + 1e-3
+    assert as_used(new, wide) is new
+    np.testing.assert_array_equal(as_used(new, narrow), new.astype(np.float32))
+    assert as_used(new, narrow).dtype == np.float32
+    not_here: Any = object()
+    assert as_used(not_here, wide) is not_here
 
 
 def test_where_the_scatter_cancels_it_is_taken_anew() -> None:

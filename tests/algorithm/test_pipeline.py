@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import warnings
+import weakref
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,9 +10,12 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from vcgmm import VCGMM
+from vcgmm.algorithm import attempts
+from vcgmm.algorithm.attempts import Attempts
 from vcgmm.algorithm.coreset import Coreset, all_rows
 from vcgmm.algorithm.frame import Moments, moments
 from vcgmm.algorithm.pipeline import SMALLEST_VARIANCE, check_distinct, make_coreset, to_local, variance_floor
+from vcgmm.algorithm.seeding import Start
 from vcgmm.data import ArrayRows
 from vcgmm.parallel import Workers
 from vcgmm.progress import Iteration
@@ -121,3 +125,26 @@ def test_a_callback_that_stops_a_fit_stops_the_other_attempts_too(X: np.ndarray)
 
     VCGMM(10, n_init=5, tol=0.0, random_state=0, callbacks=stop).fit(X)
     assert [facts.iteration for facts in seen] == [1, 2]
+
+
+def test_the_means_of_the_start_are_let_go_of_once_em_has_left_them(
+    X: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    starts: list[weakref.ref[np.ndarray]] = []
+    alive: list[bool] = []
+
+    def seed(*arguments: Any) -> Start:
+        start = attempts.seed(*arguments)
+        starts.append(weakref.ref(start.means))
+        return start
+
+    def look(_facts: Iteration) -> None:
+        alive.append(starts[-1]() is not None)
+
+    def begin(self: Attempts, attempt: int) -> Start:
+        return seed(self.points, self.problem, attempt, self.workers, self.progress)
+
+    monkeypatch.setattr(Attempts, "_start", begin)
+    VCGMM(8, tol=0.0, max_iter=3, n_init=2, random_state=0, callbacks=[look], coreset_size=None).fit(X)
+    assert len(starts) == 2
+    assert alive == 2 * [True, False, False]  # the sums of the first E-step tell which means it used

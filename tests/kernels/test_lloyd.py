@@ -179,6 +179,20 @@ def test_rows_get_the_nearest_centre_of_their_own_cell(cells: tuple[np.ndarray, 
         np.testing.assert_allclose(distances[members], true.min(axis=1), atol=1e-5)
 
 
+@pytest.mark.parametrize("size", [ROWS + 1, 2 * ROWS + 77])
+def test_rows_of_large_cells_are_labelled_piece_by_piece(size: int) -> None:
+    rng = np.random.default_rng(8)
+    points, order = rng.normal(size=(size + 30, 3)).astype(np.float32), rng.permutation(size + 30)
+    cells = points, np.ones(size + 30), order, np.array([0, 30, size + 30])
+    for sample_per_centre in (2, size):  # of a few rows, or of all
+        centres, labels, distances, _ = cluster(cells, [3, 5], sample_per_centre, 2)
+        for members, own in ((order[:30], np.arange(3)), (order[30:], np.arange(3, 8))):
+            true = reference.squared_distances(points[members], centres[own])
+            found = true[np.arange(len(members)), labels[members] - own[0]]
+            np.testing.assert_allclose(found, true.min(axis=1), atol=1e-5)
+            np.testing.assert_allclose(distances[members], true.min(axis=1), atol=1e-5)
+
+
 def test_steps_are_lloyd_steps_and_all_but_the_last_go_beyond_the_mean(cells: tuple[np.ndarray, ...]) -> None:
     points, weights, order, _ = cells
     rows, masses = points[order[40:]].astype(np.float64), weights[order[40:]]

@@ -243,3 +243,20 @@ def test_more_exploration_than_there_are_clusters_means_all_of_them(means: np.nd
     explored = np.random.default_rng(6).integers(0, 30, (30, 29)).astype(np.int32)
     _, _, candidates = join(means, 2, 4, explored)
     np.testing.assert_array_equal(np.sort(candidates, axis=1), np.tile(np.arange(30), (30, 1)))
+
+
+def test_new_lists_may_be_written_over_those_that_were_known() -> None:
+    rng = np.random.default_rng(7)
+    means = rng.normal(size=(60, 3)).astype(np.float32)
+    order, start = rng.permutation(60).astype(np.int32), 60 * np.arange(5) // 4
+    near_groups = np.arange(4, dtype=np.int32)[:, None]
+    known = rng.integers(-1, 60, (60, 12)).astype(np.int32)
+    lists = []
+    for nearest in (np.empty_like(known), known):
+        neighbors, counts = np.empty((60, 4), np.int32), np.empty(4, np.int64)
+        link_groups(
+            0, 4, start, order, near_groups, known, 40, means, None, None, None, neighbors, nearest, counts
+        )  # fmt: skip
+        lists.append((neighbors, nearest))
+    for apart, over in zip(*lists, strict=True):
+        np.testing.assert_array_equal(over, apart)

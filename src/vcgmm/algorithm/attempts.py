@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -137,30 +136,45 @@ class Attempts:
             watch = Watch(self, now, search)
             if now.mixture is None:
                 model = self._shared(search)
-                start = Shared(now.means, math.nan if now.variance is None else now.variance)
-                if not fit.bounds:
-                    start = model.warm_up(start, settings.n_warmup, fit)
                 max_iter = settings.max_iter if settings.is_shared else min(settings.n_shared, settings.max_iter)
-                variational_em(model, start, fit, max_iter=max_iter, keep=watch.shared, **self._common())
+                # Nobody but EM has what it begins with: a call with **keywords would.
+                variational_em(
+                    model,
+                    self._begin(model, now),
+                    fit,
+                    tol=settings.tol,
+                    max_iter=max_iter,
+                    weight_unit=self.problem.weight_unit,
+                    callbacks=self.callbacks,
+                    progress=self.progress,
+                    begun=self.begun,
+                    keep=watch.shared,
+                )
             if isinstance(search, JointSearches):
                 own = self._own(search)
                 mixture = now.mixture
                 if mixture is None:
                     mixture = own.begin(fit, self._last_variance(fit, now.variance, search))
-                variational_em(own, mixture, fit, max_iter=settings.max_iter, keep=watch.own, **self._common())
+                variational_em(
+                    own,
+                    mixture,
+                    fit,
+                    tol=settings.tol,
+                    max_iter=settings.max_iter,
+                    weight_unit=self.problem.weight_unit,
+                    callbacks=self.callbacks,
+                    progress=self.progress,
+                    begun=self.begun,
+                    keep=watch.own,
+                )
             self.progress.finish()
         self.costs.n_evaluations["em"] += fit.n_evaluations
         return fit
 
-    def _common(self) -> dict[str, Any]:
-        """What EM is told, whatever the model."""
-        return {
-            "tol": self.problem.settings.tol,
-            "weight_unit": self.problem.weight_unit,
-            "callbacks": self.callbacks,
-            "progress": self.progress,
-            "begun": self.begun,
-        }
+    def _begin(self, model: SharedModel, now: Snapshot) -> Shared:
+        """What the first E-step uses, taken from a snapshot."""
+        start = Shared(now.hand_over(), math.nan if now.variance is None else now.variance)
+        return start if now.fit.bounds else model.warm_up(start, self.problem.settings.n_warmup, now.fit)
 
     def _shared(self, search: Search) -> SharedModel:
         """One variance and equal weights: the model of all iterations, or of the first."""

@@ -13,6 +13,7 @@ from .estep import State, scatter_of
 from .extent import Extent
 from .mstep import Statistics, initial_variance
 from .natural import Natural
+from .places import count_up, in_order, narrowed, place_type
 from .sums import Sums
 
 #: Points are put physically in order once this share of them has left its place.
@@ -70,9 +71,8 @@ class BlockedSearch:
         self.reorder = reorder
         self._extent = Extent.of(points, weights, workers)
         self._misplaced = len(points)
-        self._rows = np.arange(
-            len(points), dtype=np.int32 if len(points) < 1 << 31 else np.int64
-        )  # where each point was when it was given
+        # Where each point was when it was given.
+        self._rows = np.arange(len(points), dtype=place_type(len(points)))
 
     @property
     def neighbors(self) -> np.ndarray:
@@ -95,7 +95,7 @@ class BlockedSearch:
         """New winners and neighbours, and the sums of the M-step."""
         if variance is None:
             variance = initial_variance(self.start_error, self.total_weight, means.shape[1], self.variance_floor)
-        used = means.astype(self.points.dtype)
+        used = means.astype(self.points.dtype, copy=False)
         sums, linked = self._search(Natural.shared(used), 0.5 / variance)
         return Statistics.of(used, variance, sums.totals(), self.total_weight, linked)
 
@@ -116,7 +116,7 @@ class BlockedSearch:
 
     def restore(self, state: State) -> None:
         """Go on from a state; the points must still lie as they were given."""
-        self._put_in_order(state["rows"])
+        self._put_in_order(narrowed(state["rows"], len(self.points)))
         self.winners = state["winners"]
         self._misplaced = state["misplaced"]
         self.start_error = state["start_error"]
@@ -127,32 +127,33 @@ class BlockedSearch:
         linked = self.neighbourhoods.update(natural)
         order, start = sort_by_cluster(self.winners[:, 0], len(natural.means))
         if self._misplaced > RESORT_SHARE * len(order):
-            order = self._put_in_order(order)
+            self._put_in_order(order)
+            count_up(order)
         sums = Sums(natural, self._extent.rounding(natural), self.workers)
         candidates = self.neighbourhoods.candidates
         sums.search(self.points, self.weights, self.winners, order, start, candidates, precision)
         self._misplaced += sums.n_moved
         return sums, linked
 
-    def _put_in_order(self, order: np.ndarray) -> np.ndarray:
+    def _put_in_order(self, order: np.ndarray) -> None:
         """Reorder the points themselves: reading rows in sequence is much faster than fetching them."""
-        self._rows = self._rows[order]
+        self._rows = in_order(self._rows, order)
         permute_rows(self.winners, order, np.zeros(len(order), np.bool_), np.empty_like(self.winners[0]))
         if self.reorder is not None:
             self.reorder(self.points, order, self._rows)
         else:
             self.points = self._taken(order)
         if not self._weigh_alike:
-            self.weights = self.weights[order]
+            self.weights = in_order(self.weights, order)
         self._misplaced = 0
-        return np.arange(len(order))
 
     def _taken(self, order: np.ndarray) -> np.ndarray:
         """The points in another order, as an array of their own."""
         points = np.empty_like(self.points)
 
         def work(_thread: int, first: int, last: int) -> None:
-            take_rows(first, last, self.points, order, points)
+            rows = order[first:last].astype(np.int64, copy=False)  # as everywhere, or it is compiled for anew
+            take_rows(0, len(rows), self.points, rows, points[first:last])
 
         self.workers.run(work, len(order))
         return points

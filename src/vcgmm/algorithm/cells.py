@@ -13,6 +13,7 @@ from ..kernels.neighbors import join_neighbourhoods, turn_round
 from ..kernels.sorting import count_sort
 from ..parallel import Workers
 from .natural import Natural
+from .places import place_type
 from .random import generator, random_clusters
 
 #: Clusters in a group that shares one pool, and clusters in the pool.
@@ -40,10 +41,10 @@ def sort_by_cluster(labels: np.ndarray, n_clusters: int) -> tuple[np.ndarray, np
 
     Returns
     -------
-    order : (N',) int64
+    order : (N',) of `place_type`
     start : (C + 1,) int64
     """
-    order = np.empty(len(labels), np.int64)
+    order = np.empty(len(labels), place_type(len(labels)))
     start = np.empty(n_clusters + 1, np.int64)
     count_sort(np.ascontiguousarray(labels), n_clusters, order, start)  # strided ones would be compiled for anew
     return order, start
@@ -147,17 +148,15 @@ class Neighbourhoods:
         near_groups, n_evaluations = self._near_groups(means, order, start, pool_size)
         # A pool of all clusters needs no memory of earlier ones.
         known = self.nearest if pool_size < n_clusters else np.empty((n_clusters, 0), np.int32)
-        nearest = np.empty_like(self.nearest)
         counts = np.empty(n_groups, np.int64)
 
         def link(_thread: int, first: int, last: int) -> None:
             link_groups(
                 first, last, start, order, near_groups, known, pool_size, means, natural.variances,
-                natural.precisions, natural.offsets, self.neighbors, nearest, counts,
+                natural.precisions, natural.offsets, self.neighbors, self.nearest, counts,
             )  # fmt: skip
 
-        self.workers.run(link, n_groups)
-        self.nearest = nearest
+        self.workers.run(link, n_groups)  # a group looks up what its own clusters know, then writes over it
         return n_evaluations + int(counts.sum())
 
     def _cut(self, means: np.ndarray, uniforms: np.ndarray, depth: int, order: np.ndarray) -> None:

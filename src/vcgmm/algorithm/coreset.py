@@ -17,6 +17,7 @@ from ..kernels.sorting import fingerprints
 from ..parallel import Workers
 from .drawing import Deviations, Draws, draw
 from .frame import Moments
+from .places import narrowed
 
 #: Rounds of drawing on when a coreset has too few distinct points, each a pass over the rows, before the missing
 #: ones are looked up in one more.
@@ -25,8 +26,8 @@ EXTRA_ROUNDS = 4
 #: Rows that are looked at for each different one that is wanted, until they are found.
 LOOKS = (1.25, 4.0, np.inf)
 
-#: Rows that a thread copies at once.
-ROWS_AT_ONCE = 1024
+#: Bytes of rows that a thread fetches at once: many calls' worth, and nothing beside the coreset.
+FETCHED = 1 << 17
 
 #: How far the sum of all probabilities may be from 1: more is not the rounding of float32, and a pass is repeated.
 TOLERANCE = 1e-5
@@ -38,21 +39,26 @@ class Coreset:
 
     Attributes
     ----------
-    indices : (N',) int64
-        Rows of the data, ascending, none twice.
+    rows : (N',) int or None
+        Rows of the data, ascending, none twice; None: all of them.
     source : (N', D) array or Selection
         Those rows, in the data's own dtype; a `Selection` where the data are in memory anyway.
     weights : (N',) float64
         How much of the data each stands for; they sum to the data's weight in expectation.
     """
 
-    indices: np.ndarray
+    rows: np.ndarray | None
     source: np.ndarray | Selection
     weights: np.ndarray
 
     def __len__(self) -> int:
         """Number of points N'."""
-        return len(self.indices)
+        return len(self.weights)
+
+    @property
+    def indices(self) -> np.ndarray:
+        """Rows of the data, (N',) int64; a fit does without."""
+        return np.arange(len(self)) if self.rows is None else self.rows.astype(np.int64, copy=False)
 
     @property
     def points(self) -> np.ndarray:
@@ -96,7 +102,8 @@ def lightweight_coreset(
     """
 
     def draw_more(size: int, spread: float) -> tuple[Draws, float]:
-        numbers = np.sort(rng.random(size))
+        numbers = rng.random(size)
+        numbers.sort()
         drawn, total = draw(rows, moments, weights, numbers, spread, workers, advance, deviations_of)
         if abs(total - 1.0) > TOLERANCE:  # the spread was mostly rounding: take what this pass has found instead
             spread *= 2.0 * total - 1.0
@@ -112,9 +119,11 @@ def lightweight_coreset(
         drawn = drawn.and_also(more)
     else:
         complete = count_distinct(drawn.points, n_distinct) >= n_distinct
-    coreset = Coreset(
-        drawn.indices, drawn.points, drawn.counts * drawn.masses / (drawn.size * drawn.probabilities)
-    )
+    weights_drawn = drawn.counts * drawn.masses / (drawn.size * drawn.probabilities)
+    chosen, source = narrowed(drawn.indices, rows.n_samples), drawn.points
+    if isinstance(source, Selection):
+        source = replace(source, indices=chosen)
+    coreset = Coreset(chosen, source, weights_drawn)
     return coreset if complete else _add_unseen(rows, weights, coreset, n_distinct, advance)
 
 
@@ -124,10 +133,10 @@ def all_rows(rows: Rows, weights: np.ndarray | None) -> Coreset:
         weights = np.concatenate([part.own_weights for part in rows.parts() if part.own_weights is not None])
     points = rows.all()
     if weights is None:
-        return Coreset(np.arange(len(points)), points, np.ones(len(points)))
+        return Coreset(None, points, np.ones(len(points)))
     indices = np.flatnonzero(weights)
     if len(indices) == len(points):
-        return Coreset(indices, points, weights[indices])
+        return Coreset(None, points, weights.copy())
     return Coreset(indices, Selection(points, indices) if rows.at_hand else points[indices], weights[indices])
 
 
@@ -137,14 +146,20 @@ def in_memory(coreset: Coreset, workers: Workers) -> Coreset:
     if not isinstance(source, Selection):
         return coreset
     points = np.empty((len(source), source.array.shape[1]), source.array.dtype)
+    step = rows_at_once(points.shape[1] * points.itemsize)
 
     def work(_thread: int, first: int, last: int) -> None:
         for i in range(first, last):
-            part = slice(i * ROWS_AT_ONCE, (i + 1) * ROWS_AT_ONCE)
+            part = slice(i * step, (i + 1) * step)
             points[part] = source[part]
 
-    workers.run(work, -(-len(source) // ROWS_AT_ONCE))
+    workers.run(work, -(-len(source) // step))
     return replace(coreset, source=points)
+
+
+def rows_at_once(row_bytes: int) -> int:
+    """How many rows of so many bytes a thread fetches at once."""
+    return max(1, FETCHED // max(1, row_bytes))
 
 
 def row_hashes(points: np.ndarray) -> np.ndarray:

@@ -68,7 +68,7 @@ class Parameters(Protocol):
 
     @property
     def means(self) -> np.ndarray:
-        """(C, D) float64."""
+        """(C, D) float."""
         ...
 
 
@@ -77,7 +77,7 @@ class Sums(Protocol):
 
     @property
     def means(self) -> np.ndarray:
-        """The means (C, D) float64 that were used."""
+        """The means (C, D) float that were used."""
         ...
 
     @property
@@ -163,12 +163,14 @@ def variational_em(
     """
     while len(fit.bounds) < max_iter and not (fit.converged or fit.stopped):
         statistics = model.e_step(now)
+        del now  # what was used is among the statistics
         fit.n_evaluations += statistics.n_evaluations
         fit.bounds.append(model.bound(statistics))
         change = relative_change(fit.bounds)  # in units of the weights, where nothing overflows
         fit.converged = change < tol
 
         plain = model.m_step(statistics, 1.0)
+        fit.means = plain.means  # nobody needs those before, and they are as large as the sums
         ways = plain.means - statistics.means
         fit.step = next_step(fit.step, fit.moves, ways, statistics.masses, model.relaxation)
         fit.moves = ways

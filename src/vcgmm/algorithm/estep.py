@@ -66,7 +66,7 @@ def scatter_of(
     workers: Workers,
 ) -> float:
     """`Search.scatter` by a pass over all points; the E-step used the means `used` (C, D) and the variance."""
-    out = np.empty(len(points))
+    out, used = np.empty(len(points)), used.astype(np.float64, copy=False)
 
     def work(_thread: int, first: int, last: int) -> None:
         scatter_about(first, last, points, weights, winners, used, 0.5 / variance, means, out)

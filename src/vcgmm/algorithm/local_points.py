@@ -6,7 +6,7 @@ array of the same size beside them; where the coreset's rows cannot be fetched q
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from ..data.rows import exact_float
 from ..kernels.moments import change_coordinates
 from ..kernels.sorting import permute_rows, take_rows
 from ..parallel import Workers
-from .coreset import Coreset
+from .coreset import Coreset, rows_at_once
 from .frame import Frame
 
 
@@ -34,9 +34,11 @@ class LocalPoints:
         self.source = ArrayRows(rows.array if isinstance(rows, Selection) else rows)
         self.picks = rows.indices if isinstance(rows, Selection) else None  # which rows of the source
         self._n_points = len(coreset)
+        self._step = rows_at_once(self.n_features * exact_float(self.source.dtype).itemsize)
         self.frame = frame
         self.workers = workers
         self._array: np.ndarray | None = None
+        self._filled = False  # it holds all points
 
     def __len__(self) -> int:
         """Number of points N'."""
@@ -50,23 +52,31 @@ class LocalPoints:
     @property
     def array(self) -> np.ndarray:
         """All points (N', D); one array, which searches may reorder."""
-        if self._array is None:
-            self._array = np.empty((len(self), self.n_features), self.frame.dtype)
-            self.fill(self._array)
-        return self._array
+        array = self._room()
+        if not self._filled:
+            self.fill(array)
+            self._filled = True
+        return array
 
     def forget(self) -> None:
         """Give the memory of the array back."""
-        self._array = None
+        self._array, self._filled = None, False
 
     def put_back(self) -> None:
-        """Put the array, if there is one, in the coreset's order again."""
-        if self._array is not None:
-            self.fill(self._array)
+        """Let the array be in the coreset's order again when it is next asked for."""
+        self._filled = False
+
+    def _room(self) -> np.ndarray:
+        """The array, whatever it holds."""
+        if self._array is None:
+            self._array = np.empty((len(self), self.n_features), self.frame.dtype)
+        return self._array
 
     def take(self, rows: np.ndarray) -> np.ndarray:
         """These points (n, D), in this order."""
-        return self.frame.enter(self.source.take(rows if self.picks is None else self.picks[rows]))
+        points = np.empty((len(rows), self.n_features), self.frame.dtype)
+        self._enter(0, len(rows), rows, points)
+        return points
 
     def reorder(self, points: np.ndarray, order: np.ndarray, rows: np.ndarray) -> None:
         """points[i] = points[order[i]] for all i at once, in place.
@@ -93,37 +103,50 @@ class LocalPoints:
             Filled.
         rows : (N',) int, optional
         """
-
-        def use(part: slice, block: np.ndarray) -> None:
-            change_coordinates(block, self.frame.origin, self.frame.scale, points[part])
-
-        self._each_block(use, rows)
-
-    def project(self, directions: np.ndarray) -> np.ndarray:
-        """All points projected onto directions (D, d), (N', d), without the array of all points."""
-        projected = np.empty((len(self), directions.shape[1]), self.frame.dtype)
-
-        def use(part: slice, block: np.ndarray) -> None:
-            np.dot(self.frame.enter(block), directions, projected[part])
-
-        self._each_block(use)
-        return projected
-
-    def _each_block(self, use: Callable[[slice, np.ndarray], None], rows: np.ndarray | None = None) -> None:
-        """Call use(part, block) on all threads, with blocks of a fixed size in data coordinates."""
-        source, step = self.source, self.source.rows_per_block
-        wide = exact_float(source.dtype)
-        direct = source.dtype == wide and source.array.flags.c_contiguous
+        step = self._step
 
         def work(_thread: int, first: int, last: int) -> None:
-            for part in (slice(i * step, min((i + 1) * step, len(self))) for i in range(first, last)):
-                which: slice | np.ndarray = part if rows is None else rows[part]
-                which = which if self.picks is None else self.picks[which]
-                if direct and isinstance(which, np.ndarray):
-                    block = np.empty((len(which), source.n_features), wide)
-                    take_rows(0, len(which), source.array, which.astype(np.int64, copy=False), block)
-                else:
-                    block = np.ascontiguousarray(source.array[which], dtype=wide)
-                use(part, block)
+            low, high = first * step, min(last * step, len(self))
+            self._enter(low, high, rows, points[low:high])
 
         self.workers.run(work, -(-len(self) // step))
+
+    def project(self, directions: np.ndarray) -> np.ndarray:
+        """All points projected onto d <= D directions (D, d), (N', d).
+
+        They lie where the array of all points will, and are gone when that is asked for.
+        """
+        shape = (len(self), directions.shape[1])
+        projected = self._room().reshape(-1)[: math.prod(shape)].reshape(shape)
+        self._filled = False
+        # Fixed blocks: the same products for any number of threads.
+        step = min(self.source.rows_per_block, len(self))
+        blocks = [np.empty((step, self.n_features), self.frame.dtype) for _ in range(self.workers.n_threads)]
+
+        def work(thread: int, first: int, last: int) -> None:
+            for low in range(first * step, min(last * step, len(self)), step):
+                high = min(low + step, len(self))
+                block = blocks[thread][: high - low]
+                self._enter(low, high, None, block)
+                np.dot(block, directions, projected[low:high])
+
+        self.workers.run(work, -(-len(self) // step))
+        return projected
+
+    def _enter(self, first: int, last: int, rows: np.ndarray | None, out: np.ndarray) -> None:
+        """Write points first..last-1, of the coreset or of `rows`, to out (last - first, D), a few at a time."""
+        for low in range(first, last, self._step):
+            high = min(low + self._step, last)
+            block = self._fetched(slice(low, high), rows)
+            change_coordinates(block, self.frame.origin, self.frame.scale, out[low - first : high - first])
+
+    def _fetched(self, part: slice, rows: np.ndarray | None) -> np.ndarray:
+        """A part of the coreset, or of `rows`, in data coordinates, as contiguous floats."""
+        source, wide = self.source, exact_float(self.source.dtype)
+        which: slice | np.ndarray = part if rows is None else rows[part]
+        which = which if self.picks is None else self.picks[which]
+        if isinstance(which, slice) or source.dtype != wide or not source.array.flags.c_contiguous:
+            return np.ascontiguousarray(source.array[which], dtype=wide)
+        block = np.empty((len(which), source.n_features), wide)
+        take_rows(0, len(which), source.array, which.astype(np.int64, copy=False), block)
+        return block

@@ -18,8 +18,8 @@ class Statistics:
 
     Attributes
     ----------
-    means : (C, D) float64
-        The means that were used.
+    means : (C, D) float
+        The means that were used, of the type that is computed in.
     variance : float
         The variance that was used.
     shifts : (C, D) float64
@@ -45,16 +45,28 @@ class Statistics:
     total_weight: float
     n_evaluations: int
 
-    @cached_property
+    @property
     def moves(self) -> np.ndarray:
-        """The ways to the weighted means, shift / R: (C, D) float64; 0 for a cluster without weight."""
+        """The ways to the weighted means, shift / R: (C, D) float64; 0 for a cluster without weight.
+
+        Made anew, so that nobody holds them beside the shifts for longer than they are needed.
+        """
         moves: np.ndarray = self.shifts / np.where(self.masses > 0, self.masses, 1.0)[:, None]
         return moves
+
+    def moved(self, step: float) -> np.ndarray:
+        """The means after `step` times those ways, (C, D) float64."""
+        means = self.moves
+        if step != 1.0:
+            means *= step
+        means += self.means
+        return means
 
     @cached_property
     def gain(self) -> float:
         """sum_c R_c ||v_c||^2, v being those ways: what scatter the weighted means save."""
-        return float(np.dot(self.masses, np.einsum("cd,cd->c", self.moves, self.moves)))
+        moves = self.moves
+        return float(np.dot(self.masses, np.einsum("cd,cd->c", moves, moves)))
 
     @classmethod
     def of(
@@ -62,7 +74,7 @@ class Statistics:
     ) -> Statistics:
         """Those of a search with means (C, D) and a variance, with so many distances computed elsewhere."""
         return cls(
-            means=means.astype(np.float64),
+            means=means,
             variance=variance,
             shifts=totals.shifts,
             masses=totals.masses,
@@ -71,6 +83,14 @@ class Statistics:
             total_weight=total_weight,
             n_evaluations=totals.n_evaluations + n_evaluations,
         )
+
+
+def as_used(means: np.ndarray, statistics: Statistics) -> np.ndarray:
+    """New means (C, D) rounded as the next E-step would: between the two, half the memory will do.
+
+    Arrays that are not on the host are left to whoever brought them.
+    """
+    return means.astype(statistics.means.dtype, copy=False) if isinstance(means, np.ndarray) else means
 
 
 #: Where less than this share of the old scatter is left, the difference is taken anew instead of by cancellation.
@@ -105,12 +125,11 @@ def m_step(
     means : (C, D) float64
     variance : float
     """
-    moves = statistics.moves
-    means = statistics.means + (moves if relaxation == 1.0 else relaxation * moves)
     remaining = statistics.scatter - (2 * relaxation - relaxation**2) * statistics.gain
+    means = statistics.moved(relaxation)
     if remaining < CANCELLED * statistics.scatter:
         remaining = scatter(statistics, means)
-    return means, max(remaining / (moves.shape[1] * statistics.total_weight), variance_floor)
+    return means, max(remaining / (means.shape[1] * statistics.total_weight), variance_floor)
 
 
 def next_step(

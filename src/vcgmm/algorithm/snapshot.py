@@ -73,7 +73,7 @@ class Attempt:
     neighbors: np.ndarray
 
 
-@dataclass(frozen=True)
+@dataclass
 class Snapshot:
     """A fit between two iterations of EM, or between seeding and the first one.
 
@@ -109,6 +109,11 @@ class Snapshot:
     variance: float | None
     search: State
     mixture: Mixture | None = None
+
+    def hand_over(self) -> np.ndarray:
+        """The means, which are not kept here any longer: EM leaves them behind in its first iteration."""
+        means, self.means = self.means, np.empty((0, 0))
+        return means
 
 
 #: Told of every snapshot, and whether it is one to keep whatever the time: the first, the last, or before a stop.

@@ -106,10 +106,9 @@ def start_in_subspace(
         projected, weights, start.labels, n_clusters, settings.truncation, settings.n_neighbors,
         settings.n_candidates, 0, int(rng.integers(1 << 62)), start.error, floor, workers,
     )  # fmt: skip
-    del projected  # the search soon has its own order of them
     n_evaluations = start.n_evaluations + improve(search, start, float(weights.sum()), floor, settings)
     labels = search.labels()
-    del search
+    del search, projected  # all points will lie where they are
     return lift(points.array, weights, labels, n_clusters, n_evaluations, workers)
 
 

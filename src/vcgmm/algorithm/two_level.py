@@ -20,6 +20,7 @@ from ..kernels.lloyd import ROWS, assign_rows, cluster_cells
 from ..kernels.seeding import lower_distances
 from ..parallel import Workers
 from .cells import sort_by_cluster
+from .places import narrowed
 from .seeding import Start, draw_one
 
 #: No cell is asked for more clusters than this at one level.
@@ -221,7 +222,7 @@ class Cells:
         """One cell would keep one thread busy: it clusters a sample alone, then all threads assign the rest."""
         n = min(len(self.points), COARSE_SAMPLE * n_cells)
         sample = ((np.arange(n) + self.rng.random(n)) * (len(self.points) / n)).astype(np.int64)
-        sample = np.minimum(sample, len(self.points) - 1)
+        sample = narrowed(np.minimum(sample, len(self.points) - 1), len(self.points))
         bounds = np.array([0, n])
         seeds, _, _ = self._seed(sample, bounds, np.array([n_cells]))
         seeds = seeds[seeds >= 0]

@@ -14,7 +14,7 @@ class Selection:
     Attributes
     ----------
     array : (N, D) array
-    indices : (k,) int64
+    indices : (k,) int
     """
 
     array: np.ndarray

@@ -79,6 +79,10 @@ class DeviceStatistics(Statistics):
         """As of `Statistics`."""
         return self.found_moves
 
+    def moved(self, step: float) -> np.ndarray:
+        """As of `Statistics`, but not in place: where it leads may never be asked for."""
+        return self.means + (self.moves if step == 1.0 else step * self.moves)
+
     @property
     def gain(self) -> float:
         """Likewise."""

@@ -123,7 +123,7 @@ def link_groups(
     leaf_start : (n_groups + 1,) int64, IN, group g holds the clusters order[leaf_start[g]:leaf_start[g + 1]]
     order : (C,) int32, IN
     near_groups : (n_groups, k) int32, IN
-    known : (C, m) int32, IN, candidates from before, -1 for none
+    known : (C, m) int32, IN, candidates from before, -1 for none; may be `nearest` itself
     pool_size : int, IN, at least L and the size of a group
     means : (C, D) float, IN
     variances, precisions : (C, V) float or None, IN, v and 1 / (2 v); None: V = 0, costs are squared distances

@@ -114,8 +114,9 @@ def assign_rows(
     distances : (N',) float, OUT, squared
     """
     k, n_features = centres.shape
-    row_squares = np.empty(ROWS, points.dtype)
-    blocks = np.empty((ROWS // LANES, n_features, LANES), points.dtype)
+    room = min(int(np.int64(ROWS)), points.shape[0] - first * ROWS)  # few rows may be very wide
+    row_squares = np.empty(room, points.dtype)
+    blocks = np.empty(((room + LANES - 1) // LANES, n_features, LANES), points.dtype)
     centre_squares = np.empty(k, points.dtype)
     products = np.empty((k, LANES), points.dtype)
     best = np.empty(LANES, points.dtype)
@@ -165,19 +166,21 @@ def cluster_cells(
     distances : (N',) float, OUT, squared; likewise
     """
     n_features = points.shape[1]
-    most, largest = int(np.int64(0)), int(np.int64(0))
+    most, room, largest = int(np.int64(0)), int(np.int64(ROWS)), int(np.int64(0))
     for place in range(first, last):
         cell = cells[place]
-        most = max(most, cell_start[cell + 1] - cell_start[cell])
-        largest = max(largest, centre_start[cell + 1] - centre_start[cell])
+        size, k = cell_start[cell + 1] - cell_start[cell], centre_start[cell + 1] - centre_start[cell]
+        most, room, largest = max(most, size), max(room, min(size, sample_per_centre * k)), max(largest, k)
+    room = min(room, most)
+    room += -room % LANES
     # Once for all cells: memory of this size goes back to the system whenever it is let go.
     spread = np.empty(most, np.int64)
-    rows = np.empty((most, n_features), points.dtype)
-    row_squares = np.empty(most, points.dtype)
-    row_weights = np.empty(most, np.float64)
-    blocks = np.empty(((most + LANES - 1) // LANES, n_features, LANES), points.dtype)
-    near = np.empty(most, points.dtype)
-    ids = np.empty(most, np.int32)
+    rows = np.empty((room, n_features), points.dtype)
+    row_squares = np.empty(room, points.dtype)
+    row_weights = np.empty(room, np.float64)
+    blocks = np.empty((room // LANES, n_features, LANES), points.dtype)
+    near = np.empty(room, points.dtype)
+    ids = np.empty(room, np.int32)
     best = np.empty(LANES, points.dtype)
     all_local = np.empty((largest, n_features), points.dtype)
     all_squares = np.empty(largest, points.dtype)
@@ -195,11 +198,10 @@ def cluster_cells(
         origin = points[order[low]].copy()
         n = min(size, sample_per_centre * k)
         spread_rows(order, low, high, n, 0.5, spread)
-        used = size if label else n
-        local_rows(points, spread, int(np.int64(0)), used, origin, rows, row_squares)
+        local_rows(points, spread, int(np.int64(0)), n, origin, rows, row_squares)
         local, local_squares, products = all_local[:k], all_squares[:k], all_products[:k]
         local_rows(points, seeds, offset, offset + k, origin, local, local_squares)
-        lay_in_blocks(used, rows, blocks)
+        lay_in_blocks(n, rows, blocks)
         for i in range(n):
             row_weights[i] = weights[spread[i]]
         for step in range(n_steps):
@@ -217,11 +219,15 @@ def cluster_cells(
                 if sum_masses[c] > 0.0:
                     for d in range(n_features):
                         local[c, d] += length * (sums[c, d] / sum_masses[c] - local[c, d])
-        if label:
-            assign_blocks(size, blocks, row_squares, local, local_squares, products, best, ids, near)
-            for i in range(size):
-                labels[spread[i]] = offset + ids[i]
-                distances[spread[i]] = near[i]
+        for begin in range(0, size if label else 0, room):  # piece by piece: a cell may be most of the points
+            m = min(room, size - begin)
+            if n < size:
+                local_rows(points, spread, begin, begin + m, origin, rows, row_squares)
+                lay_in_blocks(m, rows, blocks)
+            assign_blocks(m, blocks, row_squares, local, local_squares, products, best, ids, near)
+            for i in range(m):
+                labels[spread[begin + i]] = offset + ids[i]
+                distances[spread[begin + i]] = near[i]
         for c in range(k):
             for d in range(n_features):
                 centres[offset + c, d] = np.float64(local[c, d]) + np.float64(origin[d])

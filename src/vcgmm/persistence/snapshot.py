@@ -75,7 +75,8 @@ def encode_snapshot(snapshot: Snapshot) -> tuple[dict[str, Any], dict[str, np.nd
     settings, tensors = _encode_settings(problem.settings)
     frame, tensors["frame.origin"] = frame_parts(problem.frame)
     tensors |= coreset_tensors(problem.coreset)
-    tensors |= {"means": snapshot.means, **_fit_tensors("fit", fit), **_mixture_tensors("", snapshot.mixture)}
+    means = np.asarray(snapshot.means, np.float64)
+    tensors |= {"means": means, **_fit_tensors("fit", fit), **_mixture_tensors("", snapshot.mixture)}
     if best is not None:
         tensors |= {**_fit_tensors("best", best.fit), "best.neighbors": best.neighbors}
     search = {}

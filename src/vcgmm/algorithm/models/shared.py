@@ -11,12 +11,12 @@ import numpy as np
 from ..bound import lower_bound
 from ..em import Fit
 from ..estep import Steps
-from ..mstep import Statistics, initial_variance, m_step
+from ..mstep import Statistics, as_used, initial_variance, m_step
 
 
 @dataclass(frozen=True)
 class Shared:
-    """Means (C, D) float64 and one variance, in local coordinates.
+    """Means (C, D) float and one variance, in local coordinates.
 
     A variance that is not known yet is NaN: the first E-step estimates it from its winners.
     """
@@ -93,4 +93,4 @@ class SharedModel:
     def take_over(self, fit: Fit, statistics: Statistics, plain: Shared, ahead: Shared) -> Shared:
         """A fit ends with plain steps, and goes on from longer ones."""
         fit.means, fit.variance, fit.masses = plain.means, plain.variance, statistics.masses
-        return ahead
+        return replace(ahead, means=as_used(ahead.means, statistics))
