@@ -49,9 +49,12 @@ def test_a_stream_ends_within_three_percent_of_a_fit_to_all_of_it(order: str, bl
     X = mixture(40_000)
     if order == "sorted":  # the worst order: every block is unlike the ones before
         X = X[np.argsort(X[:, 0])]
-    everything = VCGMM(40, random_state=0).fit(X).quantization_error(X)
-    model = stream(X, block, coreset_size=4000)  # 100 points a cluster, a tenth of the rows
-    assert model.quantization_error(X) < 1.03 * everything
+    seeds = range(3)  # one start may end 4 % above another, on any data
+    everything = [VCGMM(40, random_state=seed).fit(X).quantization_error(X) for seed in seeds]
+    # 100 points a cluster, a tenth of the rows
+    models = [stream(X, block, coreset_size=4000, random_state=seed) for seed in seeds]
+    assert np.median([model.quantization_error(X) for model in models]) < 1.03 * np.median(everything)
+    model = models[0]
     assert model.coreset_.n_samples == 40_000
     assert len(model.coreset_) < 20_000
     assert model.counts_.sum() == pytest.approx(40_000, rel=0.05)
