@@ -46,8 +46,8 @@ def test_sums_are_those_of_the_winners(device: Any, n: int, n_features: int, n_c
     moves = found.shifts / torch.where(found.masses > 0, found.masses, 1.0)[:, None]
     torch.testing.assert_close(found.moves, moves, atol=0, rtol=1e-15)
     gain = (found.masses * (moves**2).sum(1)).sum()
-    torch.testing.assert_close(found.gains[1:].sum(), gain, atol=0, rtol=1e-12)
-    assert (found.gains[0] == (found.masses > 0)).all()
+    torch.testing.assert_close(found.told[1:].sum(), gain, atol=0, rtol=1e-12)
+    assert (found.told[0] == (found.masses > 0)).all()
     assert int(entries.start[-1]) == int((parts > 0).sum())
     behind = entries.order[int(entries.start[-1]) :]
     assert (parts.view(-1)[behind] == 0).all()

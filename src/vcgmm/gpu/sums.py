@@ -8,6 +8,7 @@ import torch
 import triton
 
 from .cells import Pieces, cut, sort_by_group
+from .functions import N_PRODUCTS, multiply_rows
 from .kernels.sums import merge_runs, sum_runs
 from .points import DevicePoints
 
@@ -66,15 +67,18 @@ class Sums:
         Of parts.
     moves : (C, D) float64 tensor
         shifts / masses, 0 where there is no mass.
-    gains : (..., C) float64 tensor
-        First 1 where there is any mass, else 0; the others add up to mass times squared move.
+    told : (..., C) float64 tensor
+        What the host wants to know the sums of: 1 where there is any mass, else 0; then in `n_gains` rows what adds
+        up to mass times squared move; then, where there were moves before, the `functions.row_products` with those.
+    n_gains : int
     """
 
     shifts: torch.Tensor
     squares: torch.Tensor
     masses: torch.Tensor
     moves: torch.Tensor
-    gains: torch.Tensor
+    told: torch.Tensor
+    n_gains: int
 
 
 def entries_of(winners: torch.Tensor, parts: torch.Tensor, n_clusters: int) -> Entries:
@@ -83,7 +87,14 @@ def entries_of(winners: torch.Tensor, parts: torch.Tensor, n_clusters: int) -> E
     return Entries(groups.order, parts.view(-1), groups.start, winners.shape[1])
 
 
-def weighted_sums(points: DevicePoints, entries: Entries, origins: torch.Tensor, *, squares: bool = False) -> Sums:
+def weighted_sums(
+    points: DevicePoints,
+    entries: Entries,
+    origins: torch.Tensor,
+    *,
+    squares: bool = False,
+    before: torch.Tensor | None = None,
+) -> Sums:
     """Sums of weighted points by cluster.
 
     Parameters
@@ -93,6 +104,8 @@ def weighted_sums(points: DevicePoints, entries: Entries, origins: torch.Tensor,
     origins : (C, D) float32 tensor
     squares : bool
         Whether to take those of squares as well.
+    before : (C, D) float64 tensor, optional
+        Moves that products are to be taken with.
     """
     n_features, device = points.n_features, points.device
     runs = cut(entries.start, RUN, len(entries.order))
@@ -108,13 +121,16 @@ def weighted_sums(points: DevicePoints, entries: Entries, origins: torch.Tensor,
         FEATURES=features, SQUARES=squares, num_warps=max(1, features // WARP_FEATURES),
     )  # fmt: skip
     found = torch.empty((2 + squares, n_clusters, n_features), dtype=torch.float64, device=device)
-    facts = torch.empty((2 + n_parts, n_clusters), dtype=torch.float64, device=device)
-    sums = Sums(found[0], found[-2], facts[0], found[-1], facts[1:])
+    n_products = 0 if before is None else N_PRODUCTS
+    facts = torch.empty((2 + n_parts + n_products, n_clusters), dtype=torch.float64, device=device)
+    sums = Sums(found[0], found[-2], facts[0], found[-1], facts[1:], n_parts)
     for i in range(1 + squares):
         merge_runs[(n_clusters, n_parts)](
             run_sums[i], run_masses, runs.start, runs.size, n_features, found[i], sums.masses, sums.moves,
-            sums.gains, FEATURES=features, MOVES=i == 0,
+            sums.told, FEATURES=features, MOVES=i == 0,
         )  # fmt: skip
+    if before is not None:
+        multiply_rows(sums.masses, before, sums.moves, sums.told[1 + n_parts :])
     return sums
 
 

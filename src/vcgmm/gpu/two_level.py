@@ -23,7 +23,7 @@ from .greedy import CellSeeds, seed_cells
 from .lloyd import lloyd_steps
 from .nearest import distances_of, lists_between, nearest_listed
 from .partition import Partition
-from .points import DevicePoints
+from .points import DevicePoints, upload
 
 
 def two_level(points: DevicePoints, n_clusters: int, rng: np.random.Generator) -> Start:
@@ -54,9 +54,9 @@ class DeviceCells:
         self.draws = torch.Generator(points.device)
         self.draws.manual_seed(int(rng.integers(1 << 62)))
         self.n_evaluations = 0
-        self.centres = points.mean().unsqueeze(0)
-        self.labels = torch.zeros(len(points), dtype=torch.int32, device=points.device)
-        self.distances = torch.zeros(len(points), device=points.device)
+        self.centres = points.middle().unsqueeze(0)
+        self.labels = torch.empty(0, dtype=torch.int32, device=points.device)  # known after the first split
+        self.distances = torch.empty(0, device=points.device)
         self._partition = Partition.whole(points)
 
     @property
@@ -121,7 +121,7 @@ class DeviceCells:
         k = np.diff(centre_start)
         counts = np.minimum(cells.sizes, sample * k)
         some = cells.groups if (counts == cells.sizes).all() else cells.sample(counts, self.draws).groups
-        centres = points.at(torch.from_numpy(seeds).to(points.device))
+        centres = points.at(upload(seeds, points.device))
         centres = lloyd_steps(points, some, self.centres, centre_start, centres, steps)
         lists = lists_between(centre_start, points.device)
         ids, near = nearest_listed(points, cells.groups, self.centres, lists, centres)

@@ -5,7 +5,10 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+from .launching import launched
 
+
+@launched
 @triton.jit
 def rank_rows(values, n_places, found, count, PLACES: tl.constexpr, COUNT: tl.constexpr, AT_ONCE: tl.constexpr):
     """Places of the `count` smallest values of a row, ascending; among equals the first places.
@@ -65,6 +68,7 @@ def ordered_bits(values):
     return (bits ^ ((bits >> 31) | -2147483648)).to(tl.uint32, bitcast=True)
 
 
+@launched
 @triton.jit
 def first_distinct(
     ids,
@@ -129,6 +133,7 @@ def proposed(place, cluster, nearest, order, start, n_clusters, length, n_neighb
     return tl.where(place == 0, cluster.to(tl.int32), found)
 
 
+@launched
 @triton.jit
 def join_lists(
     nearest,
