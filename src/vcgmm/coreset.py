@@ -93,7 +93,7 @@ class Coreset:
         return coreset
 
     def _fill(self, points: Any, weights: Any, indices: Any, n_samples: int | None) -> None:
-        """Weights that are 1 without an array of them, and indices that are a range, wait until they are wanted."""
+        """Weights that are 1 without an array of them, and indices that are a range, wait until they are used."""
         given = {"points": points, "weights": weights, "indices": indices, "n_samples": n_samples}
         if isinstance(indices, range):
             del given["indices"]

@@ -73,8 +73,9 @@ def _by_tiles(
         sum_by_nearest[(len(pieces),)](
             points.stored, points.stored.stride(0), n_features, points.scale, groups.order, pieces.table, origins,
             origins.stride(0), start, width, centres, centres.stride(0), points.weights, sums, POINTS=POINTS,
-            CENTRES=min(CENTRES, max(16, triton.next_power_of_2(width))), FEATURES=FEATURES, GRAIN=grain_of(n_features, points.stored.stride(0)),
-            MODE=points.precision, num_warps=WARPS, num_stages=1, maxnreg=REGISTERS,
+            CENTRES=min(CENTRES, max(16, triton.next_power_of_2(width))), FEATURES=FEATURES,
+            GRAIN=grain_of(n_features, points.stored.stride(0)), MODE=points.precision, num_warps=WARPS,
+            num_stages=1, maxnreg=REGISTERS,
         )  # fmt: skip
         move_centres[(n_cells, width)](
             sums, groups.start, POINTS, n_features, origins, origins.stride(0), start, width, centres,

@@ -238,9 +238,7 @@ def near_groups(means: torch.Tensor, groups: torch.Tensor, pool_size: int) -> to
     return near
 
 
-def joined(
-    nearest: torch.Tensor, n_neighbors: int, room: int, out: torch.Tensor | None = None
-) -> torch.Tensor:
+def joined(nearest: torch.Tensor, n_neighbors: int, room: int, out: torch.Tensor | None = None) -> torch.Tensor:
     """Candidates from lists (C, L) int32, as many: itself, neighbours of neighbours, the nearest, some followers.
 
     Parameters
@@ -257,9 +255,10 @@ def joined(
     if n_places <= COMPARED:
         groups = follower_groups(nearest)
         candidates = torch.empty_like(nearest) if out is None else out
+        proposals = nearest.new_empty((n_clusters, n_places))
         join_lists[(n_clusters,)](
-            nearest, groups.order, groups.start, n_clusters, length, n_neighbors, room, n_places, candidates,
-            BAND=BAND, PLACES=triton.next_power_of_2(n_places), COUNT=triton.next_power_of_2(length),
+            nearest, groups.order, groups.start, n_clusters, length, n_neighbors, room, n_places, proposals,
+            candidates, BAND=BAND, PLACES=triton.next_power_of_2(n_places), COUNT=triton.next_power_of_2(length),
             AT_ONCE=min(AT_ONCE, triton.next_power_of_2(n_places)),
         )  # fmt: skip
         return candidates

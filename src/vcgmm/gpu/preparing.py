@@ -155,7 +155,7 @@ class Plan:
         elif weights is None:
             coreset = every_row(points, len(points))
         else:
-            coreset = Coreset(np.arange(len(weights)), points, weights)  # type: ignore[arg-type]
+            coreset = Coreset(np.arange(len(weights)), points, weights)
         told = None if weights is None and points is not None else coreset.weights
         if in_place:
             return Prepared(coreset, self._as_they_are(tensor, told, frame), facts)

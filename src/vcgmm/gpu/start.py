@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,11 @@ import torch
 
 from ..algorithm.seeding import Start
 from ..algorithm.subspace import (
+    CHOICES,
+    ENOUGH,
     SAMPLE,
     SearchSettings,
+    choices_for,
     improve,
     leading_directions,
     rows_for_directions,
@@ -98,9 +102,20 @@ def directions_of_narrow(points: DevicePoints, rng: np.random.Generator) -> np.n
     masses = masses / masses.sum()
     sample = sample - masses @ sample
     scatter = (sample.T @ (masses.unsqueeze(1) * sample)).cpu().numpy()
+    if cannot_pay(scatter):
+        return None
     variances, directions = np.linalg.eigh(scatter)
     size = size_that_pays(variances[::-1], float(np.trace(scatter)), points.n_features)
     return None if size is None else np.ascontiguousarray(directions[:, ::-1][:, :size], dtype=np.float32)
+
+
+def cannot_pay(scatter: np.ndarray) -> bool:
+    """Whether it can be told without eigenvalues that few directions of a scatter (D, D) do not keep enough.
+
+    The sum of the k largest is at most the root of k times the sum of all squares.
+    """
+    choices, total = choices_for(len(scatter)), float(np.trace(scatter))
+    return len(choices) < len(CHOICES) and math.sqrt(choices[-1]) * float(np.linalg.norm(scatter)) < ENOUGH * total
 
 
 class Sampled:
