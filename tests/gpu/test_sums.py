@@ -14,6 +14,7 @@ pytest.importorskip("triton", reason="tests of the GPU need Triton")
 from vcgmm.algorithm.frame import Frame  # noqa: E402
 from vcgmm.gpu.cells import cut, sort_by_group  # noqa: E402
 from vcgmm.gpu.exact import Urn, sums_by_label  # noqa: E402
+from vcgmm.gpu.functions import ADDED, totals_of  # noqa: E402
 from vcgmm.gpu.points import DevicePoints  # noqa: E402
 from vcgmm.gpu.sums import RUN, Entries, entries_of, weighted_sums  # noqa: E402
 
@@ -106,3 +107,15 @@ def test_an_urn_draws_by_mass_and_nothing_of_mass_zero(device: Any) -> None:
     drawn = Urn(masses).draw(torch.linspace(0, 1, 4001, dtype=torch.float64, device=device)[:-1])
     assert torch.bincount(drawn, minlength=5).tolist() == [0, 1000, 0, 3000, 0]
     assert Urn(torch.zeros(3, device=device)).is_empty
+
+
+@pytest.mark.parametrize(("n_facts", "n_columns"), [(5, 3), (2 * ADDED + 7, ADDED + 1)])
+def test_totals_are_sums_of_columns_and_of_rows(device: Any, n_facts: int, n_columns: int) -> None:
+    rng = np.random.default_rng(0)
+    facts = torch.from_numpy(rng.normal(size=(n_facts, 4))).to(device)
+    rows = torch.from_numpy(rng.normal(size=(3, n_columns))).to(device)
+    found = totals_of(rows, facts)
+    torch.testing.assert_close(found, torch.cat([facts.sum(0), rows.sum(1)]), atol=1e-12, rtol=1e-12)
+    assert (totals_of(rows) == found[4:]).all()
+    wider = torch.cat([rows, torch.zeros((3, ADDED), dtype=torch.float64, device=device)], dim=1)
+    assert (totals_of(wider) == found[4:]).all()  # to the last bit

@@ -80,7 +80,7 @@ def _by_tiles(
         move_centres[(n_cells, width)](
             sums, groups.start, POINTS, n_features, origins, origins.stride(0), start, width, centres,
             centres.stride(0), TILES=ADDED_TILES,
-            FEATURES=min(ADDED_FEATURES, triton.next_power_of_2(n_features)), num_warps=1,
+            FEATURES=min(ADDED_FEATURES, triton.next_power_of_2(n_features)), num_warps=2,
         )  # fmt: skip
     return centres
 

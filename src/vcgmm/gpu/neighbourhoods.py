@@ -19,6 +19,9 @@ from .ranking import AT_ONCE, COMPARED, distinct_in_order, ranked
 #: Up to so many clusters are all compared with one another: on a GPU that is no more work than to divide them.
 ALL_COMPARED = 4096
 
+#: Warps that make one list of candidates.
+JOINING_WARPS = 8
+
 #: Members of a node looked at to find one far from a first.
 PROBES = 8
 
@@ -259,7 +262,7 @@ def joined(nearest: torch.Tensor, n_neighbors: int, room: int, out: torch.Tensor
         join_lists[(n_clusters,)](
             nearest, groups.order, groups.start, n_clusters, length, n_neighbors, room, n_places, proposals,
             candidates, BAND=BAND, PLACES=triton.next_power_of_2(n_places), COUNT=triton.next_power_of_2(length),
-            AT_ONCE=min(AT_ONCE, triton.next_power_of_2(n_places)),
+            AT_ONCE=min(AT_ONCE, triton.next_power_of_2(n_places)), num_warps=JOINING_WARPS,
         )  # fmt: skip
         return candidates
     neighbors = nearest[:, :n_neighbors]
