@@ -206,7 +206,9 @@ def two_level(
         frame = facts.frame(check_float_type(None, rows.dtype))
         points = LocalPoints(used, frame, workers)
         settings = SearchSettings.briefly(n_clusters)
-        start = start_in_subspace(points, used.weights, n_clusters, settings, generator(seed), workers, _silent)
+        start = start_in_subspace(
+            points, used.weights, n_clusters, settings, generator(seed), workers, _silent, alone=True
+        )  # fmt: skip
         return frame.leave(start.means)
 
 

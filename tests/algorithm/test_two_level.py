@@ -16,9 +16,18 @@ def silent(amount: int) -> None:
     """No progress is told."""
 
 
-def start_of(points: np.ndarray, weights: np.ndarray, n_clusters: int, seed: int = 0, n_threads: int = 2) -> Start:
+def start_of(
+    points: np.ndarray,
+    weights: np.ndarray,
+    n_clusters: int,
+    seed: int = 0,
+    n_threads: int = 2,
+    *,
+    alone: bool = False,
+) -> Start:
     with Workers(n_threads) as workers:
-        return two_level(points, weights, n_clusters, np.random.default_rng(seed), workers, silent)
+        rng = np.random.default_rng(seed)
+        return two_level(points, weights, n_clusters, rng, workers, silent, alone=alone)
 
 
 def blobs(n: int, n_blobs: int, seed: int = 0) -> np.ndarray:
@@ -44,6 +53,22 @@ def test_labels_and_error_belong_to_the_centres() -> None:
     direct = ((points - start.means[start.labels]) ** 2).sum(axis=1)
     assert start.error == pytest.approx(weights @ direct, rel=1e-4)
     assert start.n_evaluations > 0
+
+
+@pytest.mark.parametrize(
+    ("points", "n_clusters"),
+    [(blobs(1000, 20), 12), (blobs(1000, 20), 70), (np.repeat(blobs(45, 20), 30, axis=0), 45)],
+)
+def test_a_start_alone_has_no_labels_and_centres_as_good(points: np.ndarray, n_clusters: int) -> None:
+    start = start_of(points, np.ones(len(points)), n_clusters)
+    alone = start_of(points, np.ones(len(points)), n_clusters, alone=True)
+    with Workers(1) as workers:
+        error = float(nearest(points, alone.means, workers)[1].sum())
+    assert error <= 1.1 * start.error + 1e-6
+    assert len(np.unique(alone.means, axis=0)) == n_clusters
+    assert len(alone.labels) == 0
+    assert np.isnan(alone.error)
+    assert alone.n_evaluations <= start.n_evaluations
 
 
 @pytest.mark.parametrize("n_clusters", [7, 40, 61])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from vcgmm.algorithm import reference
-from vcgmm.kernels.distances import distances_to, local_rows, squared_distance, transpose_rows
+from vcgmm.kernels.distances import distances_to, local_rows, squared_distance
 
 pytestmark = pytest.mark.interpreted
 
@@ -23,16 +23,6 @@ def test_rows_are_taken_from_an_origin(dtype: type, rtol: float) -> None:
     np.testing.assert_allclose(squares[:5], (rows[:5].astype(np.float64) ** 2).sum(axis=1), rtol=rtol)
     assert (rows[5:] == 7.0).all()
     assert (squares[5:] == 7.0).all()
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize(("n", "width"), [(5, 5), (5, 8), (1, 32), (0, 4)])
-def test_rows_become_columns_and_zeros_fill_up(n: int, width: int, dtype: type) -> None:
-    rows = np.random.default_rng(4).normal(size=(6, 3)).astype(dtype)
-    columns = np.full((3, width), np.nan, dtype)
-    transpose_rows(n, rows, columns)
-    np.testing.assert_array_equal(columns[:, :n], rows[:n].T)
-    assert (columns[:, n:] == 0.0).all()
 
 
 @pytest.mark.parametrize(("dtype", "rtol"), TYPES)

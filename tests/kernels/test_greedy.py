@@ -180,10 +180,12 @@ def draw_seeds(
     if uniforms is None:
         uniforms = np.random.default_rng(0).random((seed_start[-1], n_trials))
     seeds, potentials = np.full(seed_start[-1], -7, np.int64), np.full(seed_start[-1], np.nan)
+    cells = np.arange(len(wanted))[::-1].copy()
     for first, last in itertools.pairwise([0, *cuts, len(wanted)]):
         seed_cells(
-            first, last, points, weights, order, start, seed_start, sample_per_seed, uniforms, seeds, potentials
-        )
+            first, last, cells, points, weights, order, start, seed_start, sample_per_seed, uniforms, seeds,
+            potentials,
+        )  # fmt: skip
     return seeds, potentials
 
 

@@ -6,7 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vcgmm.algorithm import reference
-from vcgmm.kernels.lloyd import assign_blocks, cluster_cells, lay_in_blocks, mean_of_groups, spread_rows
+from vcgmm.kernels.lloyd import (
+    ROWS,
+    STEP_LENGTH,
+    assign_blocks,
+    assign_rows,
+    cluster_cells,
+    lay_in_blocks,
+    mean_of_groups,
+    spread_rows,
+)
 from vcgmm.kernels.selection import LANES
 
 pytestmark = pytest.mark.interpreted
@@ -82,6 +91,25 @@ def test_rounding_makes_no_distance_negative() -> None:
     assert distances[:30].min() >= 0.0
 
 
+@pytest.mark.parametrize(("dtype", "rtol"), [(np.float32, 1e-4), (np.float64, 1e-12)])
+@pytest.mark.parametrize("n", [1, LANES + 1, ROWS, 2 * ROWS + 5])
+def test_all_rows_go_to_the_nearest_centre_run_by_run(n: int, dtype: type, rtol: float) -> None:
+    rng = np.random.default_rng(0)
+    rows, centres = rng.normal(size=(n, 3)).astype(dtype), rng.normal(size=(7, 3)).astype(dtype)
+    labels, distances = np.full(n, -1, np.int32), np.full(n, -1, dtype)
+    n_runs = -(-n // ROWS)
+    for run in range(n_runs):
+        assign_rows(run, run + 1, rows, centres, labels, distances)
+        assert (labels[(run + 1) * ROWS :] == -1).all()
+    true = reference.squared_distances(rows.astype(np.float64), centres.astype(np.float64))
+    np.testing.assert_array_equal(labels, true.argmin(axis=1))
+    np.testing.assert_allclose(distances, true.min(axis=1), rtol=rtol, atol=rtol)
+    together = np.empty_like(labels), np.empty_like(distances)
+    assign_rows(0, n_runs, rows, centres, *together)
+    np.testing.assert_array_equal(together[0], labels)
+    np.testing.assert_array_equal(together[1], distances)
+
+
 # --------------------------------------------------------------------------------------------------------- samples
 
 
@@ -113,17 +141,23 @@ def cells() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
 
 
 def cluster(
-    cells: tuple[np.ndarray, ...], wanted: list[int], sample_per_centre: int, n_steps: int
+    cells: tuple[np.ndarray, ...],
+    wanted: list[int],
+    sample_per_centre: int,
+    n_steps: int,
+    *,
+    label: bool = True,
+    turn: int = 1,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Centres, labels, distances and seeds, which are the first rows of every cell."""
+    """Centres, labels, distances and seeds, which are the first rows of every cell; `turn` -1: last cell first."""
     points, weights, order, start = cells
     seeds = np.concatenate([order[low : low + k] for low, k in zip(start[:-1], wanted, strict=True)])
     centre_start = np.concatenate([[0], np.cumsum(wanted)])
     centres = np.full((len(seeds), points.shape[1]), np.nan)
     labels, distances = np.full(len(points), -1, np.int32), np.empty(len(points), points.dtype)
     cluster_cells(
-        0, len(wanted), points, weights, order, start, seeds, centre_start, sample_per_centre, n_steps,
-        centres, labels, distances,
+        0, len(wanted), np.arange(len(wanted))[::turn].copy(), points, weights, order, start, seeds, centre_start,
+        sample_per_centre, n_steps, label, centres, labels, distances,
     )  # fmt: skip
     return centres, labels, distances, seeds
 
@@ -145,11 +179,33 @@ def test_rows_get_the_nearest_centre_of_their_own_cell(cells: tuple[np.ndarray, 
         np.testing.assert_allclose(distances[members], true.min(axis=1), atol=1e-5)
 
 
+def test_steps_are_lloyd_steps_and_all_but_the_last_go_beyond_the_mean(cells: tuple[np.ndarray, ...]) -> None:
+    points, weights, order, _ = cells
+    rows, masses = points[order[40:]].astype(np.float64), weights[order[40:]]
+    centres = points[order[40:43]].astype(np.float64)
+    for length in (STEP_LENGTH, STEP_LENGTH, 1.0):
+        labels = reference.squared_distances(rows, centres).argmin(axis=1)
+        means = [np.average(rows[labels == c], axis=0, weights=masses[labels == c]) for c in range(3)]
+        centres += length * (np.array(means) - centres)
+    np.testing.assert_allclose(cluster(cells, [4, 0, 3], 100, 3)[0][4:], centres, atol=1e-5)
+
+
 def test_lloyd_steps_lower_the_error(cells: tuple[np.ndarray, ...]) -> None:
-    weights = cells[1]
-    errors = [float(np.dot(weights, cluster(cells, [4, 0, 3], 100, steps)[2])) for steps in range(4)]
-    assert (np.diff(errors) <= 1e-5).all()
-    assert errors[-1] < errors[0]
+    errors = [float(np.dot(cells[1], cluster(cells, [4, 0, 3], 100, steps)[2])) for steps in (0, 1, 8)]
+    assert errors[2] < errors[1] < errors[0]
+
+
+@pytest.mark.parametrize("turn", [1, -1])
+def test_centres_depend_neither_on_the_order_of_cells_nor_on_labels(
+    cells: tuple[np.ndarray, ...], turn: int
+) -> None:
+    centres, labels, distances, _ = cluster(cells, [4, 0, 3], 5, 3)
+    others = cluster(cells, [4, 0, 3], 5, 3, turn=turn)
+    for one, other in zip((centres, labels, distances), others[:3], strict=True):
+        np.testing.assert_array_equal(one, other)
+    alone, none, _, _ = cluster(cells, [4, 0, 3], 5, 3, label=False, turn=turn)
+    np.testing.assert_array_equal(alone, centres)
+    assert (none == -1).all()
 
 
 def test_lloyd_centres_are_the_weighted_means_of_their_rows(cells: tuple[np.ndarray, ...]) -> None:
@@ -164,8 +220,8 @@ def test_a_centre_that_loses_its_rows_stays() -> None:
     points = np.array([[0.0], [1.0], [10.0]], np.float32)
     centres, labels, distances = np.empty((3, 1)), np.empty(3, np.int32), np.empty(3, np.float32)
     cluster_cells(
-        0, 1, points, np.ones(3), np.arange(3), np.array([0, 3]), np.array([0, 0, 2]), np.array([0, 3]), 10, 1,
-        centres, labels, distances,
+        0, 1, np.zeros(1, np.int64), points, np.ones(3), np.arange(3), np.array([0, 3]), np.array([0, 0, 2]),
+        np.array([0, 3]), 10, 1, True, centres, labels, distances,
     )  # fmt: skip
     np.testing.assert_allclose(centres[:, 0], [0.5, 0.0, 10.0])
     assert labels.tolist() == [1, 0, 2]

@@ -72,6 +72,8 @@ def start_in_subspace(
     rng: np.random.Generator,
     workers: Workers,
     advance: Callable[[int], None],
+    *,
+    alone: bool = False,
 ) -> Start:
     """Two-level start and EM in a subspace where that pays, lifted to all dimensions; else the plain start.
 
@@ -87,6 +89,8 @@ def start_in_subspace(
     workers : Workers
     advance : callable
         Told how many clusters have been found since the last call.
+    alone : bool
+        As in `two_level`; where there is a projection, it matters little, and is not looked at.
 
     Returns
     -------
@@ -94,7 +98,7 @@ def start_in_subspace(
     """
     directions = leading_directions(points, weights, rng)
     if directions is None:
-        return two_level(points.array, weights, n_clusters, rng, workers, advance)
+        return two_level(points.array, weights, n_clusters, rng, workers, advance, alone=alone)
     projected = points.project(directions)
     start = two_level(projected, weights, n_clusters, rng, workers, advance)
     floor = float(np.finfo(points.frame.dtype).tiny)

@@ -16,11 +16,10 @@ from typing import Protocol
 import numpy as np
 
 from ..kernels.greedy import seed_cells
-from ..kernels.lloyd import cluster_cells
+from ..kernels.lloyd import ROWS, assign_rows, cluster_cells
 from ..kernels.seeding import lower_distances
 from ..parallel import Workers
 from .cells import sort_by_cluster
-from .nearest import nearest
 from .seeding import Start, draw_one
 
 #: No cell is asked for more clusters than this at one level.
@@ -30,7 +29,7 @@ LARGEST_CELL = 128
 ONE_LEVEL = 32
 
 #: Rows that a coarse cell looks at, for each of its clusters, in D^2 sampling and in Lloyd steps.
-COARSE_SAMPLE = 256
+COARSE_SAMPLE = 128
 SEED_SAMPLE = 16
 FINE_SAMPLE = 64
 
@@ -41,8 +40,10 @@ FINE_STEPS = 4
 #: Draws of which the best becomes a seed.
 TRIALS = 3
 
-#: Seeds drawn for each cluster that a cell expects.
-SPARE = 2
+#: Seeds drawn for each cluster that a cell expects, where a fit follows and where none does.  The more there are,
+#: the better they are shared out among cells, which is what EM can change least.
+SPARE = 2.0
+SPARE_ALONE = 1.5
 
 
 def two_level(
@@ -52,6 +53,8 @@ def two_level(
     rng: np.random.Generator,
     workers: Workers,
     advance: Callable[[int], None],
+    *,
+    alone: bool = False,
 ) -> Start:
     """Seed `n_clusters` clusters on weighted points.
 
@@ -65,14 +68,19 @@ def two_level(
     workers : Workers
     advance : callable
         Told how many clusters have been found since the last call.
+    alone : bool
+        No fit follows: nobody asks for the points' labels, and fewer spare seeds do.
 
     Returns
     -------
     Start
+        With no labels, and an error of NaN, if it is alone.
     """
-    cells = Cells(points, weights, rng, workers)
+    cells = Cells(points, weights, rng, workers, alone)
     divide(cells, n_clusters)
     advance(n_clusters)
+    if alone:
+        return Start(cells.centres, np.empty(0, np.int32), math.nan, cells.n_evaluations)
     return Start(cells.centres, cells.labels, float(cells.errors().sum()), cells.n_evaluations)
 
 
@@ -171,6 +179,12 @@ def _largest(worth: np.ndarray, places: np.ndarray, count: int) -> np.ndarray:
 class Cells:
     """A partition of the points that is split finer and finer.
 
+    Parameters
+    ----------
+    points, weights, rng, workers : as in `two_level`
+    alone : bool
+        As in `two_level`.
+
     Attributes
     ----------
     centres : (n_cells, D) float64
@@ -180,12 +194,18 @@ class Cells:
     """
 
     def __init__(
-        self, points: np.ndarray, weights: np.ndarray, rng: np.random.Generator, workers: Workers
+        self,
+        points: np.ndarray,
+        weights: np.ndarray,
+        rng: np.random.Generator,
+        workers: Workers,
+        alone: bool = False,
     ) -> None:
         self.points = points
         self.weights = weights
         self.rng = rng
         self.workers = workers
+        self.alone = alone
         self.n_evaluations = 0
         self.centres = np.zeros((1, points.shape[1]))
         self.labels = np.zeros(len(points), np.int32)
@@ -205,7 +225,7 @@ class Cells:
         seeds, _, seed_start = self._seed(order, start, np.minimum(children, self.sizes))
         parents = np.repeat(np.arange(len(children)), np.diff(seed_start))[seeds >= 0]
         centre_start = np.concatenate([[0], np.cumsum(seeds >= 0)])[seed_start]
-        self._lloyd(order, start, seeds[seeds >= 0], centre_start, COARSE_SAMPLE, COARSE_STEPS)
+        self._lloyd(order, start, seeds[seeds >= 0], centre_start, COARSE_SAMPLE, COARSE_STEPS, label=True)
         return parents
 
     def _split_alone(self, n_cells: int) -> None:
@@ -216,24 +236,34 @@ class Cells:
         bounds = np.array([0, n])
         seeds, _, _ = self._seed(sample, bounds, np.array([n_cells]))
         seeds = seeds[seeds >= 0]
-        self._lloyd(sample, bounds, seeds, np.array([0, len(seeds)]), COARSE_SAMPLE, COARSE_STEPS)
-        self.labels, self.distances = nearest(self.points, self.centres, self.workers)
-        self.n_evaluations += len(self.points) * len(self.centres)
+        self._lloyd(
+            sample, bounds, seeds, np.array([0, len(seeds)]), COARSE_SAMPLE, COARSE_STEPS, label=False
+        )  # fmt: skip
+        centres = self.centres.astype(self.points.dtype)
+
+        def work(_thread: int, first: int, last: int) -> None:
+            assign_rows(first, last, self.points, centres, self.labels, self.distances)
+
+        self.workers.run(work, -(-len(self.points) // ROWS))
+        self.n_evaluations += len(self.points) * len(centres)
         self.sizes = np.bincount(self.labels, minlength=len(self.centres))
 
     def cluster(self, expected: np.ndarray, n_clusters: int) -> None:
         """Replace the cells by `n_clusters` clusters, about as many from each as expected, (n_cells,) int64."""
         order, start = sort_by_cluster(self.labels, len(self.sizes))
-        seeds, potentials, seed_start = self._seed(
-            order, start, np.minimum(np.ceil(SPARE * expected).astype(np.int64) + 2, self.sizes)
-        )
+        spare = SPARE_ALONE if self.alone else SPARE
+        wanted = np.minimum(np.ceil(spare * expected).astype(np.int64) + 2, self.sizes)
+        seeds, potentials, seed_start = self._seed(order, start, wanted)
         lengths = np.diff(seed_start)
         cell = np.repeat(np.arange(len(lengths)), lengths)
         available = np.bincount(cell[seeds >= 0], minlength=len(lengths))
         shares = share_by_potential(potentials, seed_start, available, n_clusters)
         seeds = seeds[np.arange(len(seeds)) - seed_start[cell] < shares[cell]]
         centre_start = np.concatenate([[0], np.cumsum(shares)])
-        self._lloyd(order, start, seeds, centre_start, FINE_SAMPLE, FINE_STEPS)
+        enough = len(seeds) == n_clusters  # else those that are missing go where labels say that they are missed
+        self._lloyd(
+            order, start, seeds, centre_start, FINE_SAMPLE, FINE_STEPS, label=not (self.alone and enough)
+        )  # fmt: skip
 
     def top_up(self, n_clusters: int) -> None:
         """Where cells ran out of different points, draw the clusters that are missing by D^2 from all points."""
@@ -255,16 +285,18 @@ class Cells:
         uniforms = self.rng.random((seed_start[-1], TRIALS))
         seeds = np.full(seed_start[-1], -1, np.int64)
         potentials = np.zeros(seed_start[-1])
+        looked_at = np.minimum(np.diff(start), SEED_SAMPLE * wanted)
+        cells = dearest_first(looked_at * wanted)
 
         def work(_thread: int, first: int, last: int) -> None:
             seed_cells(
-                first, last, self.points, self.weights, order, start, seed_start, SEED_SAMPLE,
+                first, last, cells, self.points, self.weights, order, start, seed_start, SEED_SAMPLE,
                 uniforms, seeds, potentials,
             )  # fmt: skip
 
         self.workers.run(work, len(wanted))
         draws = np.maximum(TRIALS * (wanted - 1) + 1, 0)
-        self.n_evaluations += int((np.minimum(np.diff(start), SEED_SAMPLE * wanted) * draws).sum())
+        self.n_evaluations += int((looked_at * draws).sum())
         return seeds, potentials, seed_start
 
     def _lloyd(
@@ -275,18 +307,27 @@ class Cells:
         centre_start: np.ndarray,
         sample: int,
         steps: int,
+        *,
+        label: bool,
     ) -> None:
         centres = np.empty((len(seeds), self.points.shape[1]))
+        k, sizes = np.diff(centre_start), np.diff(start)
+        evaluations = np.minimum(sizes, sample * k) * k * steps + (sizes * k if label else 0)
+        cells = dearest_first(evaluations)
 
         def work(_thread: int, first: int, last: int) -> None:
             cluster_cells(
-                first, last, self.points, self.weights, order, start, seeds, centre_start, sample, steps,
-                centres, self.labels, self.distances,
+                first, last, cells, self.points, self.weights, order, start, seeds, centre_start, sample, steps,
+                label, centres, self.labels, self.distances,
             )  # fmt: skip
 
-        self.workers.run(work, len(start) - 1)
-        k = np.diff(centre_start)
-        sizes = np.diff(start)
-        self.n_evaluations += int((np.minimum(sizes, sample * k) * k * steps + sizes * k).sum())
+        self.workers.run(work, len(cells))
+        self.n_evaluations += int(evaluations.sum())
         self.centres = centres
-        self.sizes = np.bincount(self.labels, minlength=len(centres))
+        if label:
+            self.sizes = np.bincount(self.labels, minlength=len(centres))
+
+
+def dearest_first(costs: np.ndarray) -> np.ndarray:
+    """The order in which to work on cells, (n_cells,) int64: a large one at the end would have one thread busy."""
+    return np.argsort(-costs, kind="stable")

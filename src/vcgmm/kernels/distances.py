@@ -10,6 +10,10 @@ from __future__ import annotations
 import numpy as np
 
 from .jit import kernel, part
+from .prefetch import hint_row
+
+#: How many rows ahead of the one that is used they are fetched.
+SOON = 8
 
 
 @part
@@ -34,6 +38,7 @@ def local_rows(
     squares : (>= last - first,) float, OUT, squared norms of `out`
     """
     for j in range(last - first):
+        hint_row(source, int(rows[min(first + j + SOON, last - 1)]))  # rows lie anywhere
         row = rows[first + j]
         total = squares.dtype.type(0)
         for d in range(origin.shape[0]):
@@ -41,20 +46,6 @@ def local_rows(
             out[j, d] = value
             total += value * value
         squares[j] = total
-
-
-@part
-def transpose_rows(n: int, rows: np.ndarray, columns: np.ndarray) -> None:
-    """columns[:, j] = rows[j] for the first n rows, and 0 beyond them.
-
-    Both factors of a product then lie as they are multiplied, which in OpenBLAS is up to twice as fast at these
-    sizes.
-    """
-    for d in range(columns.shape[0]):
-        for j in range(n):
-            columns[d, j] = rows[j, d]
-        for j in range(n, columns.shape[1]):
-            columns[d, j] = 0
 
 
 @part

@@ -145,6 +145,7 @@ def take_best(
 def seed_cells(
     first: int,
     last: int,
+    cells: np.ndarray,
     points: np.ndarray,
     weights: np.ndarray,
     order: np.ndarray,
@@ -155,10 +156,11 @@ def seed_cells(
     seeds: np.ndarray,
     potentials: np.ndarray,
 ) -> None:
-    """Greedy D^2 sampling inside cells first..last-1, on a sample of each.
+    """Greedy D^2 sampling inside the cells cells[first:last], on a sample of each.
 
     Parameters
     ----------
+    cells : (n_cells,) int64, IN, in the order in which they are to be worked on
     points : (N', D) float, IN
     weights : (N',) float64, IN
     order : (N',) int64, IN
@@ -177,7 +179,8 @@ def seed_cells(
     products = np.empty((most, LANES), points.dtype)
     gains = np.empty(most, points.dtype)
     known_at = np.empty(most, np.int64)
-    for cell in range(first, last):
+    for place in range(first, last):
+        cell = cells[place]
         low, high = cell_start[cell], cell_start[cell + 1]
         begin, end = seed_start[cell], seed_start[cell + 1]
         size = high - low

@@ -1,24 +1,32 @@
-"""A small k-means inside each of many cells: a few Lloyd steps from given seeds, one assignment of all."""
+"""A small k-means inside each of many cells: a few Lloyd steps from given seeds, and labels of all rows."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from .distances import local_rows, transpose_rows
+from .distances import local_rows
 from .jit import kernel, part
-from .nearest import squared_norms
+from .nearest import squared_norms, update_nearest
 from .selection import LANES
+from .transpose import transpose_rows
 
 #: Fractional part of the golden ratio: its multiples fill [0, 1) evenly.
 GOLDEN = 0.6180339887498949
 
+#: Rows that are assigned at a time.
+ROWS = 8 * LANES
+
+#: How far a Lloyd step goes on the way to the mean, all but the last: centres go the same way for many steps, and
+#: those that are longer get there sooner.  Below 2 they converge all the same.
+STEP_LENGTH = 1.8
+
 
 @part
 def lay_in_blocks(n: int, rows: np.ndarray, blocks: np.ndarray) -> None:
-    """Blocks of LANES rows each, transposed: blocks[b, :, j] = rows[b * LANES + j], and 0 beyond row n - 1."""
-    for block in range(blocks.shape[0]):
+    """The first n rows in blocks of LANES, transposed: blocks[b, :, j] = rows[b * LANES + j], 0 for no row."""
+    for block in range((n + LANES - 1) // LANES):
         low = block * LANES
-        transpose_rows(max(0, min(LANES, n - low)), rows[low : low + LANES], blocks[block])
+        transpose_rows(min(LANES, n - low), rows[low : low + LANES], blocks[block])
 
 
 @part
@@ -48,18 +56,13 @@ def assign_blocks(
     """
     zero = distances.dtype.type(0)
     squared_norms(centres, centre_squares)
+    second = np.empty(LANES, best.dtype)
     found = np.empty(LANES, np.int32)
     for block in range((n + LANES - 1) // LANES):
         np.dot(centres, blocks[block], products)
-        for j in range(LANES):
-            best[j] = centre_squares[0] - (products[0, j] + products[0, j])
-            found[j] = 0
-        for c in range(1, centres.shape[0]):
-            for j in range(LANES):
-                value = centre_squares[c] - (products[c, j] + products[c, j])
-                nearer = value < best[j]
-                best[j] = value if nearer else best[j]
-                found[j] = np.int32(c) if nearer else found[j]
+        best[:] = np.inf
+        found[:] = 0
+        update_nearest(int(np.int64(0)), centre_squares, products, best, second, found)
         low = block * LANES
         for j in range(min(LANES, n - low)):
             ids[low + j] = found[j]
@@ -75,25 +78,62 @@ def spread_rows(order: np.ndarray, low: int, high: int, n: int, jitter: float, o
     on: evenly spaced rows would be a trap where rows come in turns.
     """
     size = high - low
-    taken = 0
     rest = n
-    chosen = -1
-    for i in range(size):
-        if taken < n and i == size * taken // n:
-            run = size * (taken + 1) // n - i
-            chosen = i + int((jitter + taken * GOLDEN) % 1.0 * run)
-        if i == chosen:
-            out[taken] = order[low + i]
-            taken += 1
-        else:
-            out[rest] = order[low + i]
-            rest += 1
+    share = jitter
+    end = 0
+    for run in range(n):
+        begin, end = end, size * (run + 1) // n
+        chosen = begin + int(share * (end - begin))
+        share += GOLDEN
+        if share >= 1.0:
+            share -= 1.0
+        for i in range(begin, end):
+            if i == chosen:
+                out[run] = order[low + i]
+            else:
+                out[rest] = order[low + i]
+                rest += 1
+
+
+@kernel
+def assign_rows(
+    first: int,
+    last: int,
+    points: np.ndarray,
+    centres: np.ndarray,
+    labels: np.ndarray,
+    distances: np.ndarray,
+) -> None:
+    """The nearest of all centres, as far as products tell, for runs first..last-1 of ROWS rows each.
+
+    Parameters
+    ----------
+    points : (N', D) float, IN
+    centres : (k, D) float, IN
+    labels : (N',) int32, OUT
+    distances : (N',) float, OUT, squared
+    """
+    k, n_features = centres.shape
+    row_squares = np.empty(ROWS, points.dtype)
+    blocks = np.empty((ROWS // LANES, n_features, LANES), points.dtype)
+    centre_squares = np.empty(k, points.dtype)
+    products = np.empty((k, LANES), points.dtype)
+    best = np.empty(LANES, points.dtype)
+    for low in range(first * ROWS, min(last * ROWS, points.shape[0]), ROWS):
+        high = min(low + ROWS, points.shape[0])
+        squared_norms(points[low:high], row_squares)
+        lay_in_blocks(high - low, points[low:high], blocks)
+        assign_blocks(
+            high - low, blocks, row_squares, centres, centre_squares, products, best,
+            labels[low:high], distances[low:high],
+        )  # fmt: skip
 
 
 @kernel
 def cluster_cells(
     first: int,
     last: int,
+    cells: np.ndarray,
     points: np.ndarray,
     weights: np.ndarray,
     order: np.ndarray,
@@ -102,14 +142,16 @@ def cluster_cells(
     centre_start: np.ndarray,
     sample_per_centre: int,
     n_steps: int,
+    label: bool,
     centres: np.ndarray,
     labels: np.ndarray,
     distances: np.ndarray,
 ) -> None:
-    """Lloyd steps inside cells first..last-1 from given seeds, then one assignment of all their rows.
+    """Lloyd steps inside the cells cells[first:last] from given seeds; then, if asked for, labels of all rows.
 
     Parameters
     ----------
+    cells : (n_cells,) int64, IN, in the order in which they are to be worked on
     points : (N', D) float, IN
     weights : (N',) float64, IN
     order, cell_start : IN, as in `greedy.seed_cells`
@@ -117,12 +159,33 @@ def cluster_cells(
     centre_start : (n_cells + 1,) int64, IN, cell i makes the centres centre_start[i]..centre_start[i + 1] - 1
     sample_per_centre : int, IN, Lloyd steps look at no more rows than this times the cell's centres
     n_steps : int, IN
+    label : bool, IN
     centres : (C, D) float64, OUT
-    labels : (N',) int32, OUT, the nearest centre of the cell
-    distances : (N',) float, OUT, squared
+    labels : (N',) int32, OUT, the nearest centre of the cell; left as they are where not asked for
+    distances : (N',) float, OUT, squared; likewise
     """
     n_features = points.shape[1]
-    for cell in range(first, last):
+    most, largest = int(np.int64(0)), int(np.int64(0))
+    for place in range(first, last):
+        cell = cells[place]
+        most = max(most, cell_start[cell + 1] - cell_start[cell])
+        largest = max(largest, centre_start[cell + 1] - centre_start[cell])
+    # Once for all cells: memory of this size goes back to the system whenever it is let go.
+    spread = np.empty(most, np.int64)
+    rows = np.empty((most, n_features), points.dtype)
+    row_squares = np.empty(most, points.dtype)
+    row_weights = np.empty(most, np.float64)
+    blocks = np.empty(((most + LANES - 1) // LANES, n_features, LANES), points.dtype)
+    near = np.empty(most, points.dtype)
+    ids = np.empty(most, np.int32)
+    best = np.empty(LANES, points.dtype)
+    all_local = np.empty((largest, n_features), points.dtype)
+    all_squares = np.empty(largest, points.dtype)
+    all_products = np.empty((largest, LANES), points.dtype)
+    sums = np.empty((largest, n_features), np.float64)
+    sum_masses = np.empty(largest, np.float64)
+    for place in range(first, last):
+        cell = cells[place]
         low, high = cell_start[cell], cell_start[cell + 1]
         offset = centre_start[cell]
         k = centre_start[cell + 1] - offset
@@ -131,40 +194,34 @@ def cluster_cells(
             continue
         origin = points[order[low]].copy()
         n = min(size, sample_per_centre * k)
-        spread = np.empty(size, np.int64)
         spread_rows(order, low, high, n, 0.5, spread)
-        rows = np.empty((size, n_features), points.dtype)
-        row_squares = np.empty(size, points.dtype)
-        local_rows(points, spread, int(np.int64(0)), size, origin, rows, row_squares)
-        local = np.empty((k, n_features), points.dtype)
-        local_squares = np.empty(k, points.dtype)
+        used = size if label else n
+        local_rows(points, spread, int(np.int64(0)), used, origin, rows, row_squares)
+        local, local_squares, products = all_local[:k], all_squares[:k], all_products[:k]
         local_rows(points, seeds, offset, offset + k, origin, local, local_squares)
-        blocks = np.empty(((size + LANES - 1) // LANES, n_features, LANES), points.dtype)
-        lay_in_blocks(size, rows, blocks)
-        products = np.empty((k, LANES), points.dtype)
-        best = np.empty(LANES, points.dtype)
-        near = np.empty(size, points.dtype)
-        ids = np.empty(size, np.int32)
-        sums = np.empty((k, n_features), np.float64)
-        sum_masses = np.empty(k, np.float64)
-        for _ in range(n_steps):
+        lay_in_blocks(used, rows, blocks)
+        for i in range(n):
+            row_weights[i] = weights[spread[i]]
+        for step in range(n_steps):
+            length = STEP_LENGTH if step < n_steps - 1 else 1.0
             assign_blocks(n, blocks, row_squares, local, local_squares, products, best, ids, near)
             sums[:] = 0
             sum_masses[:] = 0
             for i in range(n):
                 c = ids[i]
-                weight = weights[spread[i]]
+                weight = row_weights[i]
                 sum_masses[c] += weight
                 for d in range(n_features):
                     sums[c, d] += weight * rows[i, d]
             for c in range(k):
                 if sum_masses[c] > 0.0:
                     for d in range(n_features):
-                        local[c, d] = sums[c, d] / sum_masses[c]
-        assign_blocks(size, blocks, row_squares, local, local_squares, products, best, ids, near)
-        for i in range(size):
-            labels[spread[i]] = offset + ids[i]
-            distances[spread[i]] = near[i]
+                        local[c, d] += length * (sums[c, d] / sum_masses[c] - local[c, d])
+        if label:
+            assign_blocks(size, blocks, row_squares, local, local_squares, products, best, ids, near)
+            for i in range(size):
+                labels[spread[i]] = offset + ids[i]
+                distances[spread[i]] = near[i]
         for c in range(k):
             for d in range(n_features):
                 centres[offset + c, d] = np.float64(local[c, d]) + np.float64(origin[d])

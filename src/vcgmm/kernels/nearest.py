@@ -10,8 +10,9 @@ import math
 
 import numpy as np
 
-from .distances import squared_distance, transpose_rows
+from .distances import squared_distance
 from .jit import kernel, part
+from .transpose import transpose_rows
 
 #: Points and centres in one product: of this size OpenBLAS multiplies up to 80 features without packing them.
 POINTS = 128

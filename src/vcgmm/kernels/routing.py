@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from .distances import local_rows, squared_distance, transpose_rows
+from .distances import local_rows, squared_distance
 from .jit import kernel
 from .nearest import POINTS, ROUND, update_nearest
+from .transpose import transpose_rows
 
 #: Up to so many points are compared with the candidates one by one: making a product ready costs more.
 ONE_BY_ONE = 2
