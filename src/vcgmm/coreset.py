@@ -97,7 +97,7 @@ class Coreset:
         given = {"points": points, "weights": weights, "indices": indices, "n_samples": n_samples}
         if isinstance(indices, range):
             del given["indices"]
-        if weights.strides == (0,) and weights[0] == 1.0:
+        if weights.strides == (0,) and (weights[:1] == 1.0).any():  # all are one number
             del given["weights"]
         for name, value in given.items():
             object.__setattr__(self, name, value)

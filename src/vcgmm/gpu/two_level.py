@@ -13,7 +13,6 @@ from ..algorithm.two_level import (
     COARSE_STEPS,
     FINE_SAMPLE,
     FINE_STEPS,
-    ONE_LEVEL,
     SEED_SAMPLE,
     SPARE,
     TRIALS,
@@ -32,13 +31,16 @@ from .tiling import aligned
 #: Cells of the first level, as a power of those on the host: many small ones keep the device busier than few.
 FINER = 4 / 3
 
+#: Only where the host would make more than so many.
+MANY = 16
+
 #: Rows for each of them that are looked at to find them, and Lloyd steps: more than good seeds would need.
 RANDOM_SAMPLE, RANDOM_STEPS = 128, 6
 
 
 def two_level(points: DevicePoints, n_clusters: int, rng: np.random.Generator) -> Start:
     """Seed `n_clusters` clusters, at most the number of distinct points; means and labels are on the device."""
-    cells = DeviceCells(points, rng)
+    cells = DeviceCells(points, rng, n_clusters)
     divide(cells, n_clusters)
     means = DeviceArray(cells.centres.double())
     return Start(means, cells.labels, cells.error(), cells.n_evaluations)  # type: ignore[arg-type]
@@ -51,6 +53,8 @@ class DeviceCells:
     ----------
     points : DevicePoints
     rng : numpy Generator
+    n_clusters : int, optional
+        How many there will be at last: cells on the way to them need not be as many as told.
 
     Attributes
     ----------
@@ -59,8 +63,9 @@ class DeviceCells:
     distances : (N',) float32 tensor, squared, to the centre of the point's cell
     """
 
-    def __init__(self, points: DevicePoints, rng: np.random.Generator) -> None:
+    def __init__(self, points: DevicePoints, rng: np.random.Generator, n_clusters: int = 0) -> None:
         self.points = points
+        self.n_clusters = n_clusters
         self.draws = torch.Generator(points.device)
         self.draws.manual_seed(int(rng.integers(1 << 62)))
         self.n_evaluations = 0
@@ -85,7 +90,7 @@ class DeviceCells:
     def split(self, children: np.ndarray) -> np.ndarray:
         """Replace every cell by as many as told, (n_cells,) int64; returns the parent of each new cell."""
         cells = self._partition
-        if len(cells) == 1 and children[0] > ONE_LEVEL:
+        if len(cells) == 1 and MANY < children[0] < self.n_clusters:
             return self._split_finely(int(min(math.ceil(children[0] ** FINER), self.sizes[0])))
         if len(cells) == 1:  # a sample tells enough of how to cut all points the first time
             cells = cells.sample(np.minimum(cells.sizes, COARSE_SAMPLE * children), self.draws)
