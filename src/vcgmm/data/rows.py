@@ -20,9 +20,11 @@ BLOCK_VALUES = 1 << 18
 #: Rows in one block, however wide they are: what is kept per block stays small beside the block.
 LEAST_ROWS = 64
 
-#: Blocks in one part at most, and parts that an array is cut into at least, where it has so many blocks.
+#: Blocks in one part at most: where it is read into memory, and where it is a view of an array, which may be long
+#: and is then handed around less often.  Parts that an array is cut into at least, where it has so many blocks.
 PART_BLOCKS = 8
-LEAST_PARTS = 64
+VIEW_BLOCKS = 16
+LEAST_PARTS = 32
 
 
 def exact_float(dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -175,7 +177,7 @@ class ArrayRows(Rows):
 
     def parts(self) -> Generator[Part, None, None]:
         """All rows, in order; nothing is copied."""
-        step = self.rows_per_block * min(PART_BLOCKS, max(1, self.n_blocks // LEAST_PARTS))
+        step = self.rows_per_block * min(VIEW_BLOCKS, max(1, self.n_blocks // LEAST_PARTS))
         for first in range(0, len(self.array), step):
             yield Part(first, self.array[first : first + step], None, self)
 

@@ -6,6 +6,9 @@ import numpy as np
 
 from .jit import kernel, strict_kernel
 
+#: Rows that a search goes on by, and then looks at all at once.
+STRIDE = 16
+
 
 @strict_kernel
 def add_up(values: np.ndarray, weights: np.ndarray, slope: float, level: float, step: int) -> None:
@@ -59,13 +62,13 @@ def meet(
         low = first
         for i in range(start[block], start[block + 1]):
             number = numbers[i] - begins[block]
-            high = last  # the first row whose running sum is larger, or the last
-            while low < high:
-                middle = (low + high) // 2
-                if running[middle] > number:
-                    high = middle
-                else:
-                    low = middle + 1
+            # The first row whose running sum is larger, or the last: mostly not far from the one before.
+            while low + STRIDE <= last and running[low + STRIDE - 1] <= number:
+                low += STRIDE
+            beyond = 0
+            for row in range(low, min(low + STRIDE, last)):
+                beyond += 1 if running[row] <= number else 0
+            low += beyond
             if n_met > 0 and rows[n_met - 1] == low:
                 counts[n_met - 1] += 1
             else:
