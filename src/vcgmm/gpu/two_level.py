@@ -12,7 +12,6 @@ from ..algorithm.two_level import (
     COARSE_SAMPLE,
     COARSE_STEPS,
     FINE_SAMPLE,
-    FINE_STEPS,
     SEED_SAMPLE,
     SPARE,
     TRIALS,
@@ -36,6 +35,9 @@ MANY = 16
 
 #: Rows for each of them that are looked at to find them, and Lloyd steps: more than good seeds would need.
 RANDOM_SAMPLE, RANDOM_STEPS = 128, 6
+
+#: Lloyd steps inside them, fewer than on the host: beside an EM iteration they cost more here.
+FINE_STEPS = 4
 
 
 def two_level(points: DevicePoints, n_clusters: int, rng: np.random.Generator) -> Start:
