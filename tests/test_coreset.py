@@ -41,6 +41,20 @@ def test_points_and_weights_of_ones_own() -> None:
     assert repr(coreset) == "<Coreset: 3 points of 2 features, int64, of weight 3.5 for 10 rows>"
 
 
+def test_arrays_that_tell_of_all_rows_alike_are_made_when_they_are_used() -> None:
+    def every() -> Coreset:
+        return Coreset.of(X, np.broadcast_to(1.0, len(X)), range(len(X)), len(X))  # type: ignore[arg-type]
+
+    coreset = every()
+    assert not {"weights", "indices"} & set(vars(coreset))
+    assert same(coreset, Coreset(X, indices=np.arange(len(X)), n_samples=len(X)))
+    assert coreset.weights is coreset.weights
+    assert coreset.weights.flags.writeable
+    assert same(pickle.loads(pickle.dumps(every())), coreset)
+    with pytest.raises(AttributeError, match="no attribute 'weight'"):
+        _ = coreset.weight  # type: ignore[attr-defined]
+
+
 def test_an_array_is_kept_as_it_is_and_weighs_one_each() -> None:
     coreset = Coreset(X)
     assert coreset.points is X

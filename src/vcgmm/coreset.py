@@ -92,9 +92,24 @@ class Coreset:
         coreset._fill(points, weights, indices, n_samples)
         return coreset
 
-    def _fill(self, *values: Any) -> None:
-        for name, value in zip(("points", "weights", "indices", "n_samples"), values, strict=True):
+    def _fill(self, points: Any, weights: Any, indices: Any, n_samples: int | None) -> None:
+        """Weights that are 1 without an array of them, and indices that are a range, wait until they are used."""
+        given = {"points": points, "weights": weights, "indices": indices, "n_samples": n_samples}
+        if isinstance(indices, range):
+            del given["indices"]
+        if weights.strides == (0,) and (weights[:1] == 1.0).any():  # all are one number
+            del given["weights"]
+        for name, value in given.items():
             object.__setattr__(self, name, value)
+
+    def __getattr__(self, name: str) -> np.ndarray:
+        """Arrays that tell of all rows alike: to fill them takes longer than many a fit on a GPU."""
+        if name not in ("weights", "indices"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        n_points = len(self.points)
+        value = np.ones(n_points) if name == "weights" else np.arange(n_points)
+        object.__setattr__(self, name, value)
+        return value
 
     def __len__(self) -> int:
         """Number of points N'."""
@@ -234,7 +249,11 @@ def coreset_of(sample: Sample, n_rows: int, given: Given | None) -> Coreset:
     """
     if given is None:
         return Coreset.of(sample.points, sample.weights, sample.indices, n_rows)
-    indices = None if given.indices is None else given.indices[sample.indices]
+    indices: Any = sample.indices
+    if isinstance(indices, range) or given.indices is None:
+        indices = given.indices
+    else:
+        indices = given.indices[indices]
     return Coreset.of(sample.points, sample.weights, indices, given.n_samples)
 
 

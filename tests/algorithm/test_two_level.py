@@ -144,6 +144,22 @@ def test_shares_sum_to_the_number_of_clusters(
     assert (shares[available > 0] >= 1).all()
 
 
+@given(st.lists(st.integers(0, 5), min_size=1, max_size=8), st.integers(0, 100), st.integers(1, 30))
+def test_shares_go_by_worth_and_among_equals_to_the_first(lengths: list[int], seed: int, n_clusters: int) -> None:
+    rng = np.random.default_rng(seed)
+    start = np.concatenate([[0], np.cumsum(lengths)])
+    potentials = rng.integers(0, 4, start[-1]).astype(float)
+    available = np.minimum(lengths, rng.integers(0, 6, len(lengths)))
+    ranked = []
+    for cell, n_seeds in enumerate(available):
+        for k in range(n_seeds):
+            at = start[cell] + k
+            ranked.append((k > 0, -(potentials[at - 1] / k if k else potentials[at]), at, cell))
+    expected = [cell for *_, cell in sorted(ranked)[:n_clusters]]
+    shares = share_by_potential(potentials, start, available, n_clusters)
+    assert shares.tolist() == np.bincount(np.array(expected, int), minlength=len(lengths)).tolist()
+
+
 def test_shares_equalise_the_error_per_cluster() -> None:
     halving = 2.0 ** -np.arange(10)
     potentials = np.concatenate([1024 * halving, halving])

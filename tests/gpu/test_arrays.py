@@ -15,7 +15,8 @@ from vcgmm.algorithm.mstep import (  # noqa: E402
     next_step,
     weighted_products,
 )
-from vcgmm.gpu.arrays import DeviceArray, Masses, Means, Told, on_host  # noqa: E402
+from vcgmm.gpu.arrays import DeviceArray, Told, on_host  # noqa: E402
+from vcgmm.gpu.ways import Masses, Means, Way  # noqa: E402
 
 
 def on(device: Any, array: np.ndarray) -> Any:
@@ -90,15 +91,28 @@ def test_products_that_an_e_step_has_told_are_not_computed_again(device: Any) ->
     assert weighted_products(DeviceArray(masses.tensor), before, now) == expected
 
 
-def test_a_way_is_the_same_after_it_was_gone(device: Any) -> None:
+def test_a_way_is_the_same_whatever_was_asked_before(device: Any) -> None:
     start = Means(torch.tensor([1e16, 1.0], dtype=torch.float64, device=device))
-    way = DeviceArray(torch.tensor([1.0, 2.0], dtype=torch.float64, device=device))
+    way = Way(torch.tensor([1.0, 2.0], dtype=torch.float64, device=device))
     moved: Any = start + way
     assert (moved - start) is way  # 1 is lost beside 1e16
     assert on_host(moved).tolist() == [1e16, 3.0]
-    assert on_host(moved - start).tolist() == [0.0, 2.0]  # how it came about is forgotten
-    assert on_host(start + 1.0).tolist() == [1e16, 2.0]
+    assert (moved - start) is way
     assert len(start + way) == 2
+    assert on_host(moved - on(device, np.array([1e16, 1.0]))).tolist() == [0.0, 2.0]  # of others it is computed
+
+
+def test_a_multiple_of_a_way_is_what_numpy_says(device: Any) -> None:
+    rng = np.random.default_rng(0)
+    begin, ways = rng.normal(size=(2, 5, 3))
+    start = Means(torch.from_numpy(begin).to(device))
+    way = Way(torch.from_numpy(ways).to(device))
+    ahead: Any = start + 1.5 * way
+    np.testing.assert_allclose(on_host(ahead), begin + 1.5 * ways, rtol=1e-12)
+    np.testing.assert_array_equal(on_host(ahead - start), 1.5 * ways)
+    np.testing.assert_array_equal(on_host(1.5 * way), 1.5 * ways)
+    np.testing.assert_array_equal(on_host(way * way), ways * ways)
+    np.testing.assert_array_equal(on_host(start + 1.0), begin + 1.0)
 
 
 def test_numbers_arrive(device: Any) -> None:

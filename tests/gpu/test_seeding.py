@@ -12,16 +12,17 @@ pytest.importorskip("triton", reason="tests of the GPU need Triton")
 
 from vcgmm.algorithm.frame import Frame  # noqa: E402
 from vcgmm.algorithm.random import generator  # noqa: E402
-from vcgmm.algorithm.subspace import SearchSettings  # noqa: E402
+from vcgmm.algorithm.subspace import SearchSettings, size_that_pays  # noqa: E402
 from vcgmm.algorithm.two_level import two_level as two_level_on_cpu  # noqa: E402
+from vcgmm.gpu import two_level as two_level_module  # noqa: E402
 from vcgmm.gpu.arrays import on_host  # noqa: E402
 from vcgmm.gpu.greedy import seed_cells  # noqa: E402
 from vcgmm.gpu.hashing import count_distinct, row_hashes  # noqa: E402
 from vcgmm.gpu.partition import Partition  # noqa: E402
 from vcgmm.gpu.points import DevicePoints  # noqa: E402
 from vcgmm.gpu.seeding import seeded  # noqa: E402
-from vcgmm.gpu.start import lift, start_in_subspace  # noqa: E402
-from vcgmm.gpu.two_level import two_level  # noqa: E402
+from vcgmm.gpu.start import cannot_pay, lift, start_in_subspace  # noqa: E402
+from vcgmm.gpu.two_level import DeviceCells, two_level  # noqa: E402
 from vcgmm.parallel import Workers  # noqa: E402
 
 INLINE = Workers(1)
@@ -74,6 +75,54 @@ def test_clusters_are_found_though_most_points_are_equal(device: Any) -> None:
     start = two_level(on(device, X, np.ones(300)), 41, generator(0))
     assert len(np.unique(on_host(start.means), axis=0)) == 41
     assert start.error < 0.05 * float((X**2).sum())
+
+
+@pytest.fixture
+def many_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few clusters begin as very many do."""
+    monkeypatch.setattr(two_level_module, "MANY", 4)
+
+
+@pytest.mark.usefixtures("many_cells")
+def test_a_start_from_many_cells_is_as_good_as_that_of_the_cpu(device: Any) -> None:
+    X, weights = mixture(700, 3, 30)
+    start = two_level(on(device, X, weights), 40, generator(0))
+    check(start, X, weights, 40)
+    errors = [two_level_on_cpu(X, weights, 40, generator(seed), INLINE, silent).error for seed in range(3)]
+    assert start.error < 1.2 * np.mean(errors)
+    again = two_level(on(device, X, weights), 40, generator(0))
+    assert on_host(again.means).tobytes() == on_host(start.means).tobytes()
+
+
+@pytest.mark.usefixtures("many_cells")
+def test_many_cells_are_found_though_most_points_are_equal(device: Any) -> None:
+    X = np.zeros((300, 2), np.float32)
+    X[:40] = np.random.default_rng(0).normal(size=(40, 2))
+    start = two_level(on(device, X, np.ones(300)), 41, generator(0))
+    assert len(np.unique(on_host(start.means), axis=0)) == 41
+    assert start.error < 0.05 * float((X**2).sum())
+
+
+@pytest.mark.usefixtures("many_cells")
+def test_as_many_cells_are_made_as_told_where_they_are_what_is_wanted(device: Any) -> None:
+    X, weights = mixture(100, 2, 9)
+    for cells in (DeviceCells(on(device, X, weights), generator(0), n_clusters) for n_clusters in (0, 9)):
+        assert cells.split(np.array([9])).tolist() == [0] * 9
+        assert len(cells.centres) == 9
+    between = DeviceCells(on(device, X, weights), generator(0), 81)
+    between.split(np.array([9]))
+    assert len(between.centres) == 19  # 9^(4/3)
+
+
+@pytest.mark.parametrize("decay", [0.5, 0.8, 0.9, 0.95, 1.0])
+@pytest.mark.parametrize("n_features", [50, 100])
+def test_eigenvalues_are_spared_only_where_no_projection_pays(decay: float, n_features: int) -> None:
+    variances = decay ** np.arange(n_features)
+    turn = np.linalg.qr(np.random.default_rng(0).normal(size=(n_features, n_features)))[0]
+    spared = cannot_pay(turn @ np.diag(variances) @ turn.T)
+    pays = size_that_pays(variances, float(variances.sum()), n_features) is not None
+    assert not (spared and pays)
+    assert spared or decay < 1.0  # all directions alike: that is the easiest to tell
 
 
 @pytest.mark.parametrize("init", ["afkmc2", "k-means++", "random"])

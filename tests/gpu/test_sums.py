@@ -14,6 +14,7 @@ pytest.importorskip("triton", reason="tests of the GPU need Triton")
 from vcgmm.algorithm.frame import Frame  # noqa: E402
 from vcgmm.gpu.cells import cut, sort_by_group  # noqa: E402
 from vcgmm.gpu.exact import Urn, sums_by_label  # noqa: E402
+from vcgmm.gpu.functions import ADDED, totals_of  # noqa: E402
 from vcgmm.gpu.points import DevicePoints  # noqa: E402
 from vcgmm.gpu.sums import RUN, Entries, entries_of, weighted_sums  # noqa: E402
 
@@ -46,8 +47,8 @@ def test_sums_are_those_of_the_winners(device: Any, n: int, n_features: int, n_c
     moves = found.shifts / torch.where(found.masses > 0, found.masses, 1.0)[:, None]
     torch.testing.assert_close(found.moves, moves, atol=0, rtol=1e-15)
     gain = (found.masses * (moves**2).sum(1)).sum()
-    torch.testing.assert_close(found.gains[1:].sum(), gain, atol=0, rtol=1e-12)
-    assert (found.gains[0] == (found.masses > 0)).all()
+    torch.testing.assert_close(found.told[1:].sum(), gain, atol=0, rtol=1e-12)
+    assert (found.told[0] == (found.masses > 0)).all()
     assert int(entries.start[-1]) == int((parts > 0).sum())
     behind = entries.order[int(entries.start[-1]) :]
     assert (parts.view(-1)[behind] == 0).all()
@@ -106,3 +107,15 @@ def test_an_urn_draws_by_mass_and_nothing_of_mass_zero(device: Any) -> None:
     drawn = Urn(masses).draw(torch.linspace(0, 1, 4001, dtype=torch.float64, device=device)[:-1])
     assert torch.bincount(drawn, minlength=5).tolist() == [0, 1000, 0, 3000, 0]
     assert Urn(torch.zeros(3, device=device)).is_empty
+
+
+@pytest.mark.parametrize(("n_facts", "n_columns"), [(5, 3), (2 * ADDED + 7, ADDED + 1)])
+def test_totals_are_sums_of_columns_and_of_rows(device: Any, n_facts: int, n_columns: int) -> None:
+    rng = np.random.default_rng(0)
+    facts = torch.from_numpy(rng.normal(size=(n_facts, 4))).to(device)
+    rows = torch.from_numpy(rng.normal(size=(3, n_columns))).to(device)
+    found = totals_of(rows, facts)
+    torch.testing.assert_close(found, torch.cat([facts.sum(0), rows.sum(1)]), atol=1e-12, rtol=1e-12)
+    assert (totals_of(rows) == found[4:]).all()
+    wider = torch.cat([rows, torch.zeros((3, ADDED), dtype=torch.float64, device=device)], dim=1)
+    assert (totals_of(wider) == found[4:]).all()  # to the last bit

@@ -161,9 +161,8 @@ def leading_directions(
     """
     times = times or partial(scatter_times, workers=points.workers)
     n_features, dtype = points.n_features, points.frame.dtype
-    choices = [d for d in CHOICES if LEAST_GAIN * d <= n_features]
     n = min(len(points), SAMPLE)
-    if not choices or n < 2 * choices[-1]:
+    if n < rows_for_directions(n_features):
         return None
     picks = ((np.arange(n) + rng.random(n)) * (len(points) / n)).astype(np.int64)
     picks = np.minimum(picks, len(points) - 1)
@@ -173,17 +172,44 @@ def leading_directions(
     if not (sample != 0).any():
         return None
     sample *= np.sqrt(n * shares)[:, None].astype(dtype)
-    wanted = min(choices[-1] + SPARE, n_features)
+    wanted = min(choices_for(n_features)[-1] + SPARE, n_features)
     basis = rng.standard_normal((n_features, wanted)).astype(dtype)
     for _ in range(ROUNDS):
         basis = np.linalg.qr(times(sample, basis))[0]
     variances, turn = np.linalg.eigh(basis.T @ times(sample, basis))
-    kept = np.cumsum(variances[::-1]) / max(float(np.einsum("nd,nd->", sample, sample)), np.finfo(dtype).tiny)
+    size = size_that_pays(variances[::-1], float(np.einsum("nd,nd->", sample, sample)), n_features)
+    return None if size is None else np.ascontiguousarray((basis @ turn[:, ::-1])[:, :size])
+
+
+def choices_for(n_features: int) -> list[int]:
+    """Numbers of dimensions that are few enough beside so many features; none, where no projection can pay."""
+    return [d for d in CHOICES if LEAST_GAIN * d <= n_features]
+
+
+def rows_for_directions(n_features: int) -> float:
+    """How many rows a sample must have at least to tell directions; infinite where there are none to be told."""
+    choices = choices_for(n_features)
+    return 2 * choices[-1] if choices else math.inf
+
+
+def size_that_pays(variances: np.ndarray, total: float, n_features: int) -> int | None:
+    """How many of the leading directions are taken; None where a projection does not pay.
+
+    Parameters
+    ----------
+    variances : (k,) float, largest first
+    total : float
+        Sum of all variances.
+    n_features : int
+    """
+    choices = choices_for(n_features)
+    if not total > 0.0 or not choices:
+        return None
+    kept = np.cumsum(variances) / total
     enough = [d for d in choices if kept[d - 1] >= ENOUGH]
     if not enough and len(choices) < len(CHOICES):
         return None
-    size = enough[0] if enough else choices[-1]
-    return np.ascontiguousarray((basis @ turn[:, ::-1])[:, :size])
+    return enough[0] if enough else choices[-1]
 
 
 def scatter_times(rows: np.ndarray, matrix: np.ndarray, workers: Workers) -> np.ndarray:

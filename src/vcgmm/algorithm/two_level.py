@@ -162,8 +162,20 @@ def share_by_potential(
     worth[1:] = potentials[:-1] / np.maximum(place[1:], 1)
     worth[place == 0] = potentials[place == 0]  # where clusters are too few for all cells, large errors go first
     usable = np.flatnonzero(place < available[cell])
-    order = usable[np.lexsort((-worth[usable], place[usable] > 0))]
-    return np.bincount(cell[order[:n_clusters]], minlength=len(available))
+    is_first = place[usable] == 0
+    chosen = [_largest(worth, usable[is_first], n_clusters)]
+    chosen.append(_largest(worth, usable[~is_first], n_clusters - len(chosen[0])))
+    return np.bincount(cell[np.concatenate(chosen)], minlength=len(available))
+
+
+def _largest(worth: np.ndarray, places: np.ndarray, count: int) -> np.ndarray:
+    """Those `count` of places (n,) whose worth is largest, among equals the first; all where there are no more."""
+    if count >= len(places):
+        return places
+    values = worth[places]
+    least = np.partition(values, len(values) - count)[len(values) - count] if count else np.inf
+    above, equal = places[values > least], places[values == least]
+    return np.concatenate([above, equal[: count - len(above)]])
 
 
 class Cells:

@@ -13,9 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..algorithm.mstep import weighted_products
 from .functions import FUNCTIONS, UFUNCS
-from .functions import weighted_products as products_on_device
 
 _KINDS = {np.dtype(np.float32): torch.float32, np.dtype(np.float64): torch.float64, np.dtype(bool): torch.bool}
 
@@ -125,80 +123,6 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
         return tuple(self._operand(part) for part in key) if isinstance(key, tuple) else self._operand(key)
 
 
-class Masses(DeviceArray):
-    """Those of an E-step, which has told the host what it will ask about them; they must not be changed.
-
-    Parameters
-    ----------
-    tensor : (C,) float64 tensor
-    n_nonzero : int
-        How many are not 0.
-    ways : pair of (C, D) float64 tensors, optional
-        The ways to the weighted means before and now, …
-    products : pair of float, optional
-        … and their `weighted_products`.
-    """
-
-    def __init__(
-        self,
-        tensor: torch.Tensor,
-        n_nonzero: int,
-        ways: tuple[torch.Tensor, torch.Tensor] | None = None,
-        products: tuple[float, float] | None = None,
-    ) -> None:
-        super().__init__(tensor)
-        self.n_nonzero = n_nonzero
-        self.ways = ways
-        self.products = products
-
-    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        """One of NumPy's functions."""
-        if function is np.count_nonzero:
-            return self.n_nonzero
-        return super().__array_function__(function, types, args, kwargs)
-
-
-class Means(DeviceArray):
-    """Means from which ways lead to others: where those are computed is put off until they are asked for."""
-
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        """An operator or elementwise function of NumPy."""
-        if ufunc is np.add and inputs[0] is self and isinstance(inputs[1], DeviceArray) and not kwargs:
-            return Moved(self, inputs[1])
-        return super().__array_ufunc__(ufunc, method, *inputs, **kwargs)
-
-
-class Moved(DeviceArray):
-    """Means at the end of a way; less those where it began they are the way again, to the last bit.
-
-    Parameters
-    ----------
-    start : Means
-    way : DeviceArray
-    """
-
-    def __init__(self, start: Means, way: DeviceArray) -> None:
-        self._came: tuple[Means, DeviceArray] | None = (start, way)
-        self._tensor: torch.Tensor | None = None
-
-    @property
-    def tensor(self) -> torch.Tensor:
-        """The means; once they are known, how they came about is forgotten."""
-        if self._came is not None:
-            start, way = self._came
-            self._tensor, self._came = start.tensor + way.tensor, None
-        found: Any = self._tensor
-        return found
-
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        """An operator or elementwise function of NumPy."""
-        if ufunc is np.subtract and inputs[0] is self and self._came is not None and not kwargs:
-            start, way = self._came
-            if inputs[1] is start:
-                return way
-        return super().__array_ufunc__(ufunc, method, *inputs, **kwargs)
-
-
 class Told:
     """Numbers that are on their way to the host, while the device goes on with what it is told next.
 
@@ -219,16 +143,6 @@ class Told:
             self._arrived.synchronize()
         numbers: list[float] = self._numbers.tolist()
         return numbers
-
-
-@weighted_products.register
-def _(masses: DeviceArray, left: DeviceArray, right: DeviceArray) -> tuple[float, float]:
-    if isinstance(masses, Masses) and masses.ways is not None and masses.products is not None:
-        before, now = masses.ways
-        if left.tensor is before and right.tensor is now:
-            return masses.products
-    square, cross = products_on_device(masses.tensor, left.tensor.contiguous(), right.tensor.contiguous()).tolist()
-    return square, cross
 
 
 def on_host(array: Any) -> np.ndarray:

@@ -11,9 +11,10 @@ import numpy as np
 import torch
 
 from ..algorithm.attempts import SEEDING, Attempts
-from ..algorithm.em import Fit
 from ..algorithm.estep import Search
 from ..algorithm.models.families import FAMILIES
+from ..algorithm.models.shared import SharedModel
+from ..algorithm.models.start import shared_model
 from ..algorithm.random import generator
 from ..algorithm.row_searches import RowSearches
 from ..algorithm.searches import search_seed
@@ -28,7 +29,7 @@ from .points import DevicePoints
 from .row_search import DeviceRowSearches
 from .search import DeviceSearch
 from .seeding import assign, seeded
-from .snapshots import fit_on_host, on_device, snapshot_on_host
+from .snapshots import on_device, snapshot_on_host
 from .start import start_in_subspace
 
 
@@ -111,9 +112,10 @@ class DeviceAttempts(Attempts):
         search.restore(snapshot.search)
         return on_device(replace(snapshot, fit=replace(snapshot.fit, stopped=False)), device), search
 
-    def _improve(self, now: Snapshot, search: Search) -> Fit:
-        """EM, from a snapshot to its end, and its result on the host."""
-        return fit_on_host(super()._improve(now, search))
+    def _shared(self, search: Search) -> SharedModel:
+        """As of `Attempts`, without adding up weights on the host."""
+        problem, total_weight = self.problem, self.on_device.total_weight
+        return shared_model(problem.settings, search, total_weight, problem.variance_floor, problem.frame)
 
     def row_searches(self) -> RowSearches:
         """What E-steps over all rows are made by."""

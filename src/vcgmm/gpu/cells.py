@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import torch
 import triton
@@ -69,8 +70,13 @@ def label_type(n_groups: int) -> torch.dtype:
 def sort_by_group(labels: torch.Tensor, n_groups: int) -> Groups:
     """Members of every group in the order in which they came, by labels (n,) int; those beyond are in none."""
     ordered, order = torch.sort(labels.to(label_type(n_groups)), stable=True)
-    bounds = torch.arange(n_groups + 1, dtype=ordered.dtype, device=ordered.device)
-    return Groups(order, torch.searchsorted(ordered, bounds))
+    return Groups(order, torch.searchsorted(ordered, _every_group(n_groups, ordered.device)))
+
+
+@lru_cache(maxsize=4)
+def _every_group(n_groups: int, device: torch.device) -> torch.Tensor:
+    """Labels 0..n_groups, one beyond the last: made once, since they are asked for twice an iteration."""
+    return torch.arange(n_groups + 1, dtype=label_type(n_groups), device=device)
 
 
 def cut(start: torch.Tensor, size: int, n_members: int) -> Pieces:

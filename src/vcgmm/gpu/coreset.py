@@ -24,24 +24,20 @@ def moments(rows: TensorRows, weights: torch.Tensor | None, advance: Callable[[i
     advance : callable
         Told how many rows have been read since the last call.
     """
-    device = rows.tensor.device
-    mass, spread = 0.0, torch.zeros((), dtype=torch.float64, device=device)
-    mean = torch.zeros(rows.n_features, dtype=torch.float64, device=device)
+    mass, spread, mean = 0.0, 0.0, np.zeros(rows.n_features)
     for part in blocks_of(rows.n_samples, rows.n_features):
         block = rows.wide(part)
-        w = block.new_ones(len(block)) if weights is None else weights[part]
-        here = float(w.sum())
+        here, scatter, own = _moments_of(block, None if weights is None else weights[part])
         if here > 0.0:
-            own = (w @ block) / here
-            if not bool(torch.isfinite(own).all()):
+            if not np.isfinite(own).all():
                 _refuse_nonfinite(rows, part)
             away = own - mean
-            scatter = torch.dot(w, ((block - own) ** 2).sum(1))
-            spread += scatter + (mass * here / (mass + here)) * torch.dot(away, away)
+            with np.errstate(over="ignore"):  # it is refused below
+                spread += scatter + mass * here / (mass + here) * float(away @ away)
             mean += away * (here / (mass + here))
             mass += here
         advance(len(block))
-    variance = float(spread) / mass
+    variance = spread / mass
     if not math.isfinite(variance):
         raise ValueError(
             f"{rows.name} holds values so large that their squares overflow float64: divide it by its largest "
@@ -52,7 +48,20 @@ def moments(rows: TensorRows, weights: torch.Tensor | None, advance: Callable[[i
             f"{rows.name} varies so little that its squares underflow float64: multiply it by a large number."
         )
     n_usable = rows.n_samples if weights is None else int(torch.count_nonzero(weights))
-    return Moments(mass, mean.cpu().numpy(), variance, n_usable)
+    return Moments(mass, mean, variance, n_usable)
+
+
+def _moments_of(block: torch.Tensor, weights: torch.Tensor | None) -> tuple[float, float, np.ndarray]:
+    """Weight, scatter and mean (D,) of rows (n, D) float64; the host waits once."""
+    if weights is None:
+        variances, own = torch.var_mean(block, 0, correction=0)
+        told = torch.cat([variances.sum().view(1), own]).cpu().numpy()
+        return float(len(block)), float(len(block) * told[0]), told[1:]
+    mass = weights.sum()
+    own = (weights @ block) / mass
+    scatter = torch.dot(weights, ((block - own) ** 2).sum(1))
+    told = torch.cat([mass.view(1), scatter.view(1), own]).cpu().numpy()
+    return float(told[0]), float(told[1]), told[2:]
 
 
 def lightweight_coreset(

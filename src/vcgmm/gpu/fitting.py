@@ -20,7 +20,7 @@ from ..parallel import Workers
 from ..progress import Callback, Progress
 from .arrays import on_host
 from .attempts import DeviceAttempts
-from .preparing import FLOAT32, Plan
+from .preparing import FLOAT32, Plan, with_arrays
 from .snapshots import mixture_on_host
 from .tensors import as_array
 
@@ -61,7 +61,7 @@ def run(
     if keep is not None:  # what is written again and again is better at hand
         source: Any = coreset.source
         coreset = replace(coreset, source=as_array(source)) if isinstance(source, torch.Tensor) else coreset
-        coreset = in_memory(coreset, workers)
+        coreset = with_arrays(in_memory(coreset, workers))
     floor = variance_floor(prepared.moments, frame, settings.reg_covar)
     problem = Problem(settings, coreset, unit, frame, floor)
     costs = Costs(dict.fromkeys(STEPS, 0.0), {**dict.fromkeys(STEPS, 0), "coreset": n_samples}, 0.0)

@@ -9,10 +9,16 @@ import numpy as np
 import torch
 import triton
 
-from .kernels.sums import row_products
+from .kernels.sums import add_up, row_products
 
 #: Rows, and features of them, that a program multiplies.
 PRODUCT_ROWS, PRODUCT_FEATURES = 8, 128
+
+#: What `multiply_rows` finds of each row.
+N_PRODUCTS = 2
+
+#: Numbers that a program adds up at a time, and warps that it has.
+ADDED, ADDING_WARPS = 4096, 8
 
 
 def _maximum(one: Any, other: Any) -> torch.Tensor:
@@ -34,15 +40,32 @@ def _einsum(subscripts: str, *operands: torch.Tensor) -> torch.Tensor:
     return torch.linalg.vecdot(*operands) if subscripts == "cd,cd->c" else torch.einsum(subscripts, *operands)
 
 
-def weighted_products(masses: torch.Tensor, left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
-    """As `algorithm.mstep.weighted_products`, of tensors (C,) and (C, D) float64 without gaps: (2,) float64."""
+def multiply_rows(masses: torch.Tensor, left: torch.Tensor, right: torch.Tensor, products: torch.Tensor) -> None:
+    """Products of rows (C, D) float64 without gaps, left by left and left by right, times masses (C,): (2, C)."""
     n_rows, n_features = left.shape
-    products = torch.empty((2, n_rows), dtype=torch.float64, device=left.device)
     row_products[(triton.cdiv(n_rows, PRODUCT_ROWS),)](
         masses, left, right, n_rows, n_features, products, ROWS=PRODUCT_ROWS,
         FEATURES=min(PRODUCT_FEATURES, triton.next_power_of_2(n_features)),
     )  # fmt: skip
-    return products.sum(1)
+
+
+def totals_of(rows: torch.Tensor, facts: torch.Tensor | None = None) -> torch.Tensor:
+    """Sums of the columns of facts (n, k) and of rows (m, C), all float64 without gaps: (k + m,) float64."""
+    n_facts, width = (0, 0) if facts is None else facts.shape
+    n_rows, n_columns = rows.shape
+    totals = torch.empty(width + n_rows, dtype=torch.float64, device=rows.device)
+    add_up[(width + n_rows,)](
+        rows if facts is None else facts, n_facts, rows, n_columns, totals, FACTS=width, AT_ONCE=ADDED,
+        num_warps=ADDING_WARPS,
+    )  # fmt: skip
+    return totals
+
+
+def weighted_products(masses: torch.Tensor, left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
+    """As `algorithm.mstep.weighted_products`, of tensors (C,) and (C, D) float64 without gaps: (2,) float64."""
+    products = torch.empty((N_PRODUCTS, len(left)), dtype=torch.float64, device=left.device)
+    multiply_rows(masses, left, right, products)
+    return totals_of(products)
 
 
 def _matmul(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:

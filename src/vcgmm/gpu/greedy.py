@@ -10,8 +10,8 @@ import triton
 
 from .kernels.seeding import seed_in_cells
 from .kernels.tables import PITCH, fill_tables, seed_by_tables
-from .partition import Partition
-from .points import DevicePoints
+from .partition import Partition, columns_of
+from .points import DevicePoints, upload
 
 #: Rows of a cell, and features of them, that a program compares with a candidate at a time.
 MOST_ROWS, LEAST_ROWS, FEATURES = 1024, 128, 16
@@ -77,7 +77,7 @@ def seed_cells(
     found = torch.empty((2, n_seeds), dtype=torch.float64, device=device)
     if len(sample.groups.order):
         uniforms = torch.rand((n_seeds, n_trials), generator=draws, dtype=torch.float64, device=device)
-        start = torch.from_numpy(bounds).to(device)
+        start = upload(bounds, device)
         fill = _by_tables if _tables_fit(sample.sizes) else _by_blocks
         fill(points, sample, start, uniforms, found[0].view(torch.int64), found[1])
     seeds, potentials = found.cpu().numpy()
@@ -106,11 +106,11 @@ def _by_tables(
     device, groups, sizes = points.device, sample.groups, sample.sizes
     lengths = sizes * pitches(sizes)
     bounds = np.concatenate([[0], np.cumsum(lengths)])
-    table_start = torch.from_numpy(bounds[:-1] // PITCH.value).to(device)
+    table_start = upload(bounds[:-1] // PITCH.value, device)
     tables = torch.empty(int(bounds[-1]), device=device)
     longest = int(sizes.max())
     n_tiles = triton.cdiv(longest, TILE)
-    columns = points.at(groups.order).T.contiguous()
+    columns = columns_of(points, groups.order)
     fill_tables[(len(sizes), n_tiles * n_tiles)](
         columns, len(groups.order), points.n_features, groups.start, table_start, tables, n_tiles, TILE=TILE,
         FEATURES=TABLE_FEATURES, num_stages=1,
@@ -138,10 +138,10 @@ def _by_blocks(
     at_once = min(MOST_ROWS, max(LEAST_ROWS, triton.next_power_of_2(longest)))
     n_blocks = -(-sample.sizes // at_once)
     bounds = np.concatenate([[0], np.cumsum(n_blocks)])
-    block_start = torch.from_numpy(bounds).to(device)
+    block_start = upload(bounds, device)
     n_trials = uniforms.shape[1]
     seed_in_cells[(len(n_blocks),)](
-        points.at(groups.order).T.contiguous(), n_rows, points.n_features, groups.order, groups.start, seed_start,
+        columns_of(points, groups.order), n_rows, points.n_features, groups.order, groups.start, seed_start,
         block_start, points.weights[groups.order], uniforms, sample.masses, torch.empty(n_rows, device=device),
         torch.empty((n_trials, n_rows), device=device),
         torch.empty(int(bounds[-1]), dtype=torch.float64, device=device), seeds, potentials, N_TRIALS=n_trials,

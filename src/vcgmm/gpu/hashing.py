@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import torch
 
 #: Values that are hashed at a time.
@@ -12,9 +14,7 @@ _PATTERNS = {8: torch.int64, 4: torch.int32, 2: torch.int16, 1: torch.uint8}
 
 def row_hashes(rows: torch.Tensor) -> torch.Tensor:
     """A fingerprint of every row (N, D), equal for equal rows: (N,) int64."""
-    draws = torch.Generator().manual_seed(0)
-    odd = torch.randint(-(1 << 62), 1 << 62, (rows.shape[1],), generator=draws) * 2 + 1
-    odd = odd.to(rows.device)
+    odd = _odd_numbers(rows.shape[1], rows.device)
     out = torch.empty(len(rows), dtype=torch.int64, device=rows.device)
     step = max(1, BLOCK_VALUES // rows.shape[1])
     for first in range(0, len(rows), step):
@@ -25,6 +25,13 @@ def row_hashes(rows: torch.Tensor) -> torch.Tensor:
         mixed = block * odd
         out[first : first + step] = ((mixed ^ (mixed >> 29)) * odd).sum(1)
     return out
+
+
+@lru_cache(maxsize=4)
+def _odd_numbers(n_features: int, device: torch.device) -> torch.Tensor:
+    """What values of each feature are multiplied by, (D,) int64."""
+    draws = torch.Generator().manual_seed(0)
+    return (torch.randint(-(1 << 62), 1 << 62, (n_features,), generator=draws) * 2 + 1).to(device)
 
 
 def count_distinct(rows: torch.Tensor, enough: int) -> int:

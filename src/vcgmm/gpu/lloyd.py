@@ -9,11 +9,11 @@ import triton
 from .cells import Groups, cut, sort_by_group
 from .kernels.lloyd import move_centres, sum_by_nearest
 from .nearest import lists_between, nearest_listed
-from .points import DevicePoints
+from .points import DevicePoints, upload
 from .sums import Entries, weighted_sums
 from .tiling import REGISTERS, aligned, grain_of
 
-#: Points, centres and features of a product, and warps that compute it.
+#: Points, centres at most and features of a product, and warps that compute it.
 POINTS, CENTRES, FEATURES, WARPS = 64, 64, 16, 4
 
 #: Sums by tile of at most so many values are kept.
@@ -67,19 +67,20 @@ def _by_tiles(
     """With two kernels a step: a host that has to launch a dozen is slower than the device on small data."""
     n_cells, n_features, width = len(list_start) - 1, points.n_features, int(np.diff(list_start).max())
     pieces = cut(groups.start, POINTS, len(groups.order))
-    start = torch.from_numpy(list_start).to(points.device)
+    start = upload(list_start, points.device)
     sums = torch.empty(len(pieces) * width * (n_features + 1), dtype=torch.float32, device=points.device)
     for _ in range(steps):
         sum_by_nearest[(len(pieces),)](
             points.stored, points.stored.stride(0), n_features, points.scale, groups.order, pieces.table, origins,
             origins.stride(0), start, width, centres, centres.stride(0), points.weights, sums, POINTS=POINTS,
-            CENTRES=CENTRES, FEATURES=FEATURES, GRAIN=grain_of(n_features, points.stored.stride(0)),
-            MODE=points.precision, num_warps=WARPS, num_stages=1, maxnreg=REGISTERS,
+            CENTRES=min(CENTRES, max(16, triton.next_power_of_2(width))), FEATURES=FEATURES,
+            GRAIN=grain_of(n_features, points.stored.stride(0)), MODE=points.precision, num_warps=WARPS,
+            num_stages=1, maxnreg=REGISTERS,
         )  # fmt: skip
         move_centres[(n_cells, width)](
             sums, groups.start, POINTS, n_features, origins, origins.stride(0), start, width, centres,
             centres.stride(0), TILES=ADDED_TILES,
-            FEATURES=min(ADDED_FEATURES, triton.next_power_of_2(n_features)), num_warps=1,
+            FEATURES=min(ADDED_FEATURES, triton.next_power_of_2(n_features)), num_warps=2,
         )  # fmt: skip
     return centres
 

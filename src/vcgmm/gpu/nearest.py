@@ -12,7 +12,7 @@ from .cells import Groups, Pieces, cut, label_type
 from .costs import Costs
 from .kernels.search import search_tiles, unlisted_costs
 from .kernels.sums import pair_distances
-from .points import DevicePoints
+from .points import DevicePoints, upload
 from .tiling import Tiling, aligned, grain_of, tiling
 
 #: Pairs, and features of them, that one program compares.
@@ -89,7 +89,7 @@ def lists_of(table: torch.Tensor) -> Lists:
 def lists_between(start: np.ndarray, device: torch.device) -> Lists:
     """Cell i has the centres start[i]..start[i + 1] - 1, by an array (n_cells + 1,) int64 on the host."""
     ids = torch.arange(int(start[-1]), dtype=torch.int32, device=device)
-    bounds = torch.from_numpy(start).to(device)
+    bounds = upload(start, device)
     return Lists(ids, bounds, bounds.diff().to(torch.int32), int(np.diff(start).max()))
 
 

@@ -11,13 +11,16 @@ import triton
 from ..algorithm.cells import FOLLOWERS, GROUP_SIZE, LINKED_AT_FIRST, LINKED_EVERY, POOL_SIZE
 from ..algorithm.random import generator
 from ..kernels.neighbors import BAND
-from .cells import Groups, sort_by_group
+from .cells import Groups, label_type, sort_by_group
 from .kernels.ranking import join_lists
 from .nearest import lists_of
 from .ranking import AT_ONCE, COMPARED, distinct_in_order, ranked
 
 #: Up to so many clusters are all compared with one another: on a GPU that is no more work than to divide them.
 ALL_COMPARED = 4096
+
+#: Warps that make one list of candidates.
+JOINING_WARPS = 8
 
 #: Members of a node looked at to find one far from a first.
 PROBES = 8
@@ -166,14 +169,17 @@ class DeviceNeighbourhoods:
     def _join(self) -> None:
         """Candidates: the search space of the paper, the nearest, followers, then random ones."""
         n_clusters, length = self.nearest.shape
-        candidates = joined(self.nearest, self.n_neighbors, int(FOLLOWERS * length))
+        room = int(FOLLOWERS * length)
         if self.width > length:
-            candidates = with_random(candidates, self.width, n_clusters, self._draws(EXPLORATION))
-        self._take(candidates)
+            candidates = joined(self.nearest, self.n_neighbors, room)
+            self._take(with_random(candidates, self.width, n_clusters, self._draws(EXPLORATION)))
+        else:
+            self._take(joined(self.nearest, self.n_neighbors, room, self.candidates))
 
     def _take(self, candidates: torch.Tensor) -> None:
-        self.candidates.copy_(candidates)
-        self.ordered.copy_(torch.sort(self.candidates, dim=1).values)
+        if candidates is not self.candidates:
+            self.candidates.copy_(candidates)
+        self.ordered = torch.sort(self.candidates, dim=1).values
 
 
 def random_cuts(means: torch.Tensor, depth: int, draws: torch.Generator) -> torch.Tensor:
@@ -235,7 +241,7 @@ def near_groups(means: torch.Tensor, groups: torch.Tensor, pool_size: int) -> to
     return near
 
 
-def joined(nearest: torch.Tensor, n_neighbors: int, room: int) -> torch.Tensor:
+def joined(nearest: torch.Tensor, n_neighbors: int, room: int, out: torch.Tensor | None = None) -> torch.Tensor:
     """Candidates from lists (C, L) int32, as many: itself, neighbours of neighbours, the nearest, some followers.
 
     Parameters
@@ -244,16 +250,19 @@ def joined(nearest: torch.Tensor, n_neighbors: int, room: int) -> torch.Tensor:
     n_neighbors : int
     room : int
         Followers that come before as many of those that are listed last.
+    out : (C, L) int32 tensor, optional
+        Where they may be put.
     """
     n_clusters, length = nearest.shape
     n_places = 1 + n_neighbors * n_neighbors + length + room
     if n_places <= COMPARED:
         groups = follower_groups(nearest)
-        candidates = torch.empty_like(nearest)
+        candidates = torch.empty_like(nearest) if out is None else out
+        proposals = nearest.new_empty((n_clusters, n_places))
         join_lists[(n_clusters,)](
-            nearest, groups.order, groups.start, n_clusters, length, n_neighbors, room, n_places, candidates,
-            BAND=BAND, PLACES=triton.next_power_of_2(n_places), COUNT=triton.next_power_of_2(length),
-            AT_ONCE=min(AT_ONCE, triton.next_power_of_2(n_places)),
+            nearest, groups.order, groups.start, n_clusters, length, n_neighbors, room, n_places, proposals,
+            candidates, BAND=BAND, PLACES=triton.next_power_of_2(n_places), COUNT=triton.next_power_of_2(length),
+            AT_ONCE=min(AT_ONCE, triton.next_power_of_2(n_places)), num_warps=JOINING_WARPS,
         )  # fmt: skip
         return candidates
     neighbors = nearest[:, :n_neighbors]
@@ -273,7 +282,9 @@ def follower_groups(nearest: torch.Tensor) -> Groups:
     Band by band, and within a band follower by follower: in this order followers come to their places.
     """
     n_clusters, length = nearest.shape
-    listed = torch.nn.functional.pad(nearest[:, 1:], (0, -(length - 1) % BAND), value=n_clusters)
+    n_places = length - 1 + -(length - 1) % BAND
+    listed = nearest.new_full((n_clusters, n_places), n_clusters, dtype=label_type(n_clusters))
+    listed[:, : length - 1] = nearest[:, 1:]
     return sort_by_group(listed.view(n_clusters, -1, BAND).transpose(0, 1).reshape(-1), n_clusters)
 
 

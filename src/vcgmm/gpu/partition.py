@@ -9,11 +9,14 @@ import torch
 import triton
 
 from .cells import Groups, sort_by_group
-from .kernels.partition import sample_groups, survey_groups
-from .points import DevicePoints
+from .kernels.partition import gather_columns, sample_groups, survey_groups
+from .points import DevicePoints, upload
 
 #: Members of a group that a program looks at.
 SURVEYED, SAMPLED = 1024, 256
+
+#: Points, and features of them, that a program turns from rows into columns.
+TURNED, TURNED_FEATURES = 64, 64
 
 
 @dataclass(frozen=True)
@@ -44,8 +47,8 @@ class Partition:
     def whole(cls, points: DevicePoints) -> Partition:
         """All points in one group."""
         n, device = len(points), points.device
-        groups = Groups(torch.arange(n, device=device), torch.tensor([0, n], device=device))
-        return cls(groups, np.array([n]), points.weights.double().sum().view(1), np.zeros(1))
+        groups = Groups(torch.arange(n, device=device), upload(np.array([0, n]), device))
+        return cls(groups, np.array([n]), upload(np.array([points.total_weight]), device), np.zeros(1))
 
     @classmethod
     def by(cls, labels: torch.Tensor, n_groups: int, weights: torch.Tensor, distances: torch.Tensor) -> Partition:
@@ -60,7 +63,7 @@ class Partition:
         """Some members of every group, one from each of `counts` (n_groups,) equal runs of them."""
         device, n_groups = self.masses.device, len(self)
         bounds = np.concatenate([[0], np.cumsum(counts)])
-        n_sampled, start = int(bounds[-1]), torch.from_numpy(bounds).to(device)
+        n_sampled, start = int(bounds[-1]), upload(bounds, device)
         uniforms = torch.rand(n_sampled, generator=draws, dtype=torch.float64, device=device)
         sample = torch.empty(n_sampled, dtype=torch.int64, device=device)
         if n_sampled:
@@ -69,3 +72,14 @@ class Partition:
                 STEPS=n_groups.bit_length(), MEMBERS=SAMPLED,
             )  # fmt: skip
         return Partition(Groups(sample, start), counts, self.masses, self.errors)
+
+
+def columns_of(points: DevicePoints, rows: torch.Tensor) -> torch.Tensor:
+    """Coordinates of these points (n,) int64, feature by feature: (D, n) float32."""
+    n_features, n_rows = points.n_features, len(rows)
+    columns = torch.empty((n_features, n_rows), device=points.device)
+    gather_columns[(triton.cdiv(n_rows, TURNED), triton.cdiv(n_features, TURNED_FEATURES))](
+        points.stored, points.stored.stride(0), n_features, points.scale, rows, n_rows, columns, ROWS=TURNED,
+        FEATURES=TURNED_FEATURES,
+    )  # fmt: skip
+    return columns

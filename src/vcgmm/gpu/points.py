@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,9 @@ from ..algorithm.frame import Frame
 #: Types in which rows may lie on the device as they are.
 STORED = (torch.float32, torch.bfloat16, torch.float16, torch.uint8, torch.int8)
 
+#: Points of which some are looked at to find their middle; up to twice as many.
+MIDDLE_ROWS = 2048
+
 #: Values that are converted to float32 at a time.
 BLOCK_VALUES = 1 << 27
 
@@ -22,6 +26,14 @@ BLOCK_VALUES = 1 << 27
 def current(device: torch.device) -> AbstractContextManager[Any]:
     """Within it kernels run on this device, whichever is the current one outside."""
     return torch.cuda.device(device) if device.type == "cuda" else nullcontext()
+
+
+def upload(array: np.ndarray, device: torch.device) -> torch.Tensor:
+    """An array of the host on the device, without waiting for what the device is told before.
+
+    It may be changed or forgotten at once: the driver has taken it over when this returns.
+    """
+    return torch.from_numpy(array).to(device, non_blocking=True)
 
 
 @dataclass
@@ -61,6 +73,11 @@ class DevicePoints:
         """Where they lie."""
         return self.stored.device
 
+    @cached_property
+    def total_weight(self) -> float:
+        """Sum of the weights; the host waits for it once."""
+        return float(self.weights.double().sum())
+
     def put_back(self) -> None:
         """They are never put in another order."""
 
@@ -69,7 +86,12 @@ class DevicePoints:
 
     def at(self, rows: torch.Tensor | slice) -> torch.Tensor:
         """Coordinates of these points (n, D) float32, on the device."""
-        return self.stored[rows].to(torch.float32) * self.scale
+        chosen = self.stored[rows].to(torch.float32)
+        return chosen if self.scale == 1.0 else chosen * self.scale
+
+    def middle(self) -> torch.Tensor:
+        """A place amid the points, (D,) float32, that coordinates may be taken about: the mean of some of them."""
+        return self.at(slice(None, None, max(1, len(self) // MIDDLE_ROWS))).mean(0)
 
     def blocks(self) -> Iterator[slice]:
         """All points, a bounded number at a time."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -93,11 +93,12 @@ class Plan:
 
     def all_at_once(self, rows: Rows, weights: np.ndarray | None) -> Prepared:
         """Copy all rows to the device as they are, and take their moments there."""
-        coreset = all_rows(rows, weights)
+        plain = weights is None and not rows.weighted
+        coreset = every_row(rows.all(), rows.n_samples) if plain else all_rows(rows, weights)
         kind = NARROW.get(rows.dtype.name, torch.float32)
         self._check_memory(len(coreset), rows.n_features, kind.itemsize)
         raw = self._copy(coreset.source, kind, None)
-        masses = None if weights is None and not rows.weighted else coreset.weights
+        masses = None if plain else coreset.weights
         given = None if masses is None else torch.from_numpy(masses).to(self.device)
         facts = moments(TensorRows(raw, rows.name), given, self.advance)
         self._check_distinct(raw, rows.n_samples)
@@ -135,7 +136,6 @@ class Plan:
         points = None
         whole = size is None or size >= facts.n_usable
         if whole and facts.n_usable == rows.n_samples:
-            indices, masses = np.arange(rows.n_samples), np.ones(rows.n_samples) if weights is None else weights
             points = tensor = rows.chosen(None)
         else:
             if size is None or whole:
@@ -145,15 +145,18 @@ class Plan:
                 rng = generator(self.settings.seed, CORESET)
                 chosen, drawn = lightweight_coreset(rows, facts, given, size, rng, n_clusters, self.advance)
             tensor = rows.chosen(chosen)
-            indices, masses = chosen.cpu().numpy(), drawn.cpu().numpy()
         self._check_distinct(tensor, rows.n_samples)
         frame = facts.frame(FLOAT32)
         in_place = tensor.dtype in STORED
         kind = self._kind(frame)
         self._check_memory(len(tensor), rows.n_features, 0 if in_place else kind.itemsize)
-        kept: Any = TensorRows(tensor).all() if points is None else points
-        coreset = Coreset(indices, kept, masses)
-        told = None if weights is None and points is not None else masses
+        if points is None:
+            coreset = Coreset(chosen.cpu().numpy(), TensorRows(tensor).all(), drawn.cpu().numpy())
+        elif weights is None:
+            coreset = every_row(points, len(points))
+        else:
+            coreset = Coreset(np.arange(len(weights)), points, weights)
+        told = None if weights is None and points is not None else coreset.weights
         if in_place:
             return Prepared(coreset, self._as_they_are(tensor, told, frame), facts)
         stored = torch.empty(tensor.shape, dtype=kind, device=self.device)
@@ -214,6 +217,19 @@ class Plan:
         n_candidates = settings.n_candidates + settings.n_explore
         shape = Shape(settings.n_components, settings.truncation, n_candidates, n_variances)
         check_memory(self.device, n_points, n_features, itemsize, shape)
+
+
+def every_row(rows: Any, n_rows: int) -> Coreset:
+    """All rows, each of weight 1, as a coreset that needs no memory for saying so."""
+    every: Any = range(n_rows)
+    return Coreset(every, rows, np.broadcast_to(1.0, n_rows))
+
+
+def with_arrays(coreset: Coreset) -> Coreset:
+    """The same, with arrays of its own."""
+    if isinstance(coreset.indices, range):
+        return replace(coreset, indices=np.arange(len(coreset)), weights=np.array(coreset.weights))
+    return coreset
 
 
 def _entered(block: torch.Tensor, frame: Frame) -> torch.Tensor:

@@ -10,15 +10,16 @@ import torch
 
 from ..algorithm.estep import State
 from ..algorithm.mstep import Statistics, initial_variance
-from .arrays import DeviceArray, Masses, Means, Told, as_tensor
+from .arrays import DeviceArray, Told, as_tensor
 from .cells import Groups, Pieces, cut, sort_by_group
 from .costs import Costs
-from .functions import weighted_products
+from .functions import totals_of
 from .nearest import Posterior, distances_of, launch_search, unlisted_distances
 from .neighbourhoods import DeviceNeighbourhoods
 from .points import DevicePoints
 from .sums import Entries, entries_of, weighted_sums
 from .tiling import Tiling, aligned, tiling
+from .ways import Masses, Means, Way
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,7 @@ class DeviceSearch:
         variance_floor: float,
     ) -> None:
         self.points = points
-        self.total_weight = float(points.weights.double().sum())
+        self.total_weight = points.total_weight
         self.neighbourhoods = neighbourhoods
         self.truncation = truncation
         self.start_error = start_error
@@ -155,21 +156,19 @@ class DeviceSearch:
         self._used = used = aligned(as_tensor(means, self.points.device), self._used)
         linked = self.neighbourhoods.update(used)
         found = self.search(used, 0.5 / variance)
-        sums = weighted_sums(self.points, self.entries(), used)
+        before = self._moves
+        sums = weighted_sums(self.points, self.entries(), used, before=before)
+        told = Told(totals_of(sums.told, found.facts))
+        # What the next step begins with, and what need not be in time, while the host waits for this one.
+        self._cells = self._group(len(used))
+        self._moves = sums.moves
         arrays: dict[str, Any] = {
             "means": Means(used.double()),
             "shifts": DeviceArray(sums.shifts),
-            "found_moves": DeviceArray(sums.moves),
+            "found_moves": Way(sums.moves),
         }
-        facts = [found.facts.sum(0), sums.gains.sum(1)]
-        before, self._moves = self._moves, sums.moves
-        if before is not None:
-            facts.append(weighted_products(sums.masses, before, sums.moves))
-        told = Told(torch.cat(facts))
-        self._cells = self._group(len(used))  # what the next step begins with, while the host waits for this one
         log_sum, scatter, _, n_unlisted, n_active, *others = told.tolist()
-        n_gains = len(sums.gains) - 1
-        gains, products = others[:n_gains], others[n_gains:]
+        gains, products = others[: sums.n_gains], others[sums.n_gains :]
         masses: Any = Masses(sums.masses, int(n_active))
         if before is not None:
             masses = Masses(sums.masses, int(n_active), (before, sums.moves), (products[0], products[1]))

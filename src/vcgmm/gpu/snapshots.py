@@ -27,8 +27,10 @@ def fit_on_host(fit: Fit) -> Fit:
 
 def snapshot_on_host(snapshot: Snapshot) -> Snapshot:
     """A snapshot with all its arrays on the host; a search tells its state from there anyway."""
+    best = snapshot.best
     return replace(
         snapshot,
+        best=best and replace(best, fit=fit_on_host(best.fit)),
         fit=fit_on_host(snapshot.fit),
         means=on_host(snapshot.means),
         mixture=snapshot.mixture and mixture_on_host(snapshot.mixture),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -11,18 +12,20 @@ from ..algorithm.seeding import Start
 from ..algorithm.subspace import (
     CHOICES,
     ENOUGH,
-    LEAST_GAIN,
     SAMPLE,
     SearchSettings,
+    choices_for,
     improve,
     leading_directions,
+    rows_for_directions,
+    size_that_pays,
 )
 from ..parallel import Workers
 from .arrays import DeviceArray
 from .cells import sort_by_group
 from .nearest import distances_of
 from .neighbourhoods import DeviceNeighbourhoods
-from .points import DevicePoints
+from .points import DevicePoints, upload
 from .search import DeviceSearch
 from .sums import Entries, weighted_sums
 from .two_level import two_level
@@ -90,27 +93,29 @@ def directions_of_narrow(points: DevicePoints, rng: np.random.Generator) -> np.n
         Of at most `NARROW` features.
     rng : numpy Generator
     """
-    n_features = points.n_features
-    choices = [d for d in CHOICES if LEAST_GAIN * d <= n_features]
     n = min(len(points), SAMPLE)
-    if not choices or n < 2 * choices[-1]:
+    if n < rows_for_directions(points.n_features):
         return None
     picks = ((np.arange(n) + rng.random(n)) * (len(points) / n)).astype(np.int64)
-    rows = torch.from_numpy(np.minimum(picks, len(points) - 1)).to(points.device)
+    rows = upload(np.minimum(picks, len(points) - 1), points.device)
     sample, masses = points.at(rows).double(), points.weights[rows].double()
     masses = masses / masses.sum()
     sample = sample - masses @ sample
     scatter = (sample.T @ (masses.unsqueeze(1) * sample)).cpu().numpy()
-    total = float(np.trace(scatter))
-    if not total > 0.0:
+    if cannot_pay(scatter):
         return None
-    variances = np.linalg.eigvalsh(scatter)[::-1]
-    kept = np.cumsum(variances) / total
-    enough = [d for d in choices if kept[d - 1] >= ENOUGH]
-    if not enough and len(choices) < len(CHOICES):
-        return None
-    size = enough[0] if enough else choices[-1]
-    return np.ascontiguousarray(np.linalg.eigh(scatter)[1][:, ::-1][:, :size], dtype=np.float32)
+    variances, directions = np.linalg.eigh(scatter)
+    size = size_that_pays(variances[::-1], float(np.trace(scatter)), points.n_features)
+    return None if size is None else np.ascontiguousarray(directions[:, ::-1][:, :size], dtype=np.float32)
+
+
+def cannot_pay(scatter: np.ndarray) -> bool:
+    """Whether it can be told without eigenvalues that few directions of a scatter (D, D) do not keep enough.
+
+    The sum of the k largest is at most the root of k times the sum of all squares.
+    """
+    choices, total = choices_for(len(scatter)), float(np.trace(scatter))
+    return len(choices) < len(CHOICES) and math.sqrt(choices[-1]) * float(np.linalg.norm(scatter)) < ENOUGH * total
 
 
 class Sampled:
@@ -150,7 +155,7 @@ def lift(points: DevicePoints, labels: torch.Tensor, n_clusters: int, n_evaluati
     none on the last of another cluster.
     """
     groups = sort_by_group(labels, n_clusters)
-    middle = points.mean().expand(n_clusters, -1).contiguous()
+    middle = points.middle().expand(n_clusters, -1).contiguous()
     sums = weighted_sums(points, Entries(groups.order, points.weights, groups.start), middle)
     means = middle + sums.moves
     every = torch.arange(len(points), device=points.device)

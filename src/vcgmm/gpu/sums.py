@@ -8,6 +8,7 @@ import torch
 import triton
 
 from .cells import Pieces, cut, sort_by_group
+from .functions import N_PRODUCTS, multiply_rows
 from .kernels.sums import merge_runs, sum_runs
 from .points import DevicePoints
 
@@ -66,15 +67,18 @@ class Sums:
         Of parts.
     moves : (C, D) float64 tensor
         shifts / masses, 0 where there is no mass.
-    gains : (..., C) float64 tensor
-        First 1 where there is any mass, else 0; the others add up to mass times squared move.
+    told : (..., C) float64 tensor
+        What the host wants to know the sums of: 1 where there is any mass, else 0; in `n_gains` rows what adds up
+        to mass times squared move; and, where there were moves before, products with those (`multiply_rows`).
+    n_gains : int
     """
 
     shifts: torch.Tensor
     squares: torch.Tensor
     masses: torch.Tensor
     moves: torch.Tensor
-    gains: torch.Tensor
+    told: torch.Tensor
+    n_gains: int
 
 
 def entries_of(winners: torch.Tensor, parts: torch.Tensor, n_clusters: int) -> Entries:
@@ -83,7 +87,14 @@ def entries_of(winners: torch.Tensor, parts: torch.Tensor, n_clusters: int) -> E
     return Entries(groups.order, parts.view(-1), groups.start, winners.shape[1])
 
 
-def weighted_sums(points: DevicePoints, entries: Entries, origins: torch.Tensor, *, squares: bool = False) -> Sums:
+def weighted_sums(
+    points: DevicePoints,
+    entries: Entries,
+    origins: torch.Tensor,
+    *,
+    squares: bool = False,
+    before: torch.Tensor | None = None,
+) -> Sums:
     """Sums of weighted points by cluster.
 
     Parameters
@@ -93,29 +104,38 @@ def weighted_sums(points: DevicePoints, entries: Entries, origins: torch.Tensor,
     origins : (C, D) float32 tensor
     squares : bool
         Whether to take those of squares as well.
+    before : (C, D) float64 tensor, optional
+        Moves that products are to be taken with.
     """
     n_features, device = points.n_features, points.device
     runs = cut(entries.start, RUN, len(entries.order))
     n_clusters = len(entries.start) - 1
-    run_sums = torch.empty((1 + squares, len(runs), n_features), dtype=torch.float32, device=device)
-    run_masses = torch.empty(len(runs), dtype=torch.float32, device=device)
+    n_runs = len(runs)
+
+    def room(*shape: int, dtype: torch.dtype = torch.float64) -> torch.Tensor:
+        return torch.empty(shape, dtype=dtype, device=device)
+
+    run_sums, run_masses = room(n_runs, n_features, dtype=torch.float32), room(n_runs, dtype=torch.float32)
+    run_squares = room(n_runs, n_features, dtype=torch.float32) if squares else run_sums
     features = min(FEATURES, triton.next_power_of_2(n_features))
     n_parts = triton.cdiv(n_features, features)
-    sum_runs[(len(runs), n_parts)](
+    sum_runs[(n_runs, n_parts)](
         points.stored, points.stored.stride(0), n_features, points.scale, entries.order, entries.parts, runs.table,
-        origins, origins.stride(0), run_sums[0], run_sums[-1], run_masses, PER_ROW=entries.per_row,
+        origins, origins.stride(0), run_sums, run_squares, run_masses, PER_ROW=entries.per_row,
         ENTRIES=SHORT_ENTRIES if features <= SHORT_FEATURES else ENTRIES,
         FEATURES=features, SQUARES=squares, num_warps=max(1, features // WARP_FEATURES),
     )  # fmt: skip
-    found = torch.empty((2 + squares, n_clusters, n_features), dtype=torch.float64, device=device)
-    facts = torch.empty((2 + n_parts, n_clusters), dtype=torch.float64, device=device)
-    sums = Sums(found[0], found[-2], facts[0], found[-1], facts[1:])
-    for i in range(1 + squares):
+    shifts, moves, masses = room(n_clusters, n_features), room(n_clusters, n_features), room(n_clusters)
+    told = room(1 + n_parts + (0 if before is None else N_PRODUCTS), n_clusters)
+    of_squares = room(n_clusters, n_features) if squares else shifts
+    for given, found in ((run_sums, shifts), (run_squares, of_squares))[: 1 + squares]:
         merge_runs[(n_clusters, n_parts)](
-            run_sums[i], run_masses, runs.start, runs.size, n_features, found[i], sums.masses, sums.moves,
-            sums.gains, FEATURES=features, MOVES=i == 0,
+            given, run_masses, runs.start, runs.size, n_features, found, masses, moves, told, FEATURES=features,
+            MOVES=given is run_sums,
         )  # fmt: skip
-    return sums
+    if before is not None:
+        multiply_rows(masses, before, moves, told[1 + n_parts :])
+    return Sums(shifts, of_squares, masses, moves, told, n_parts)
 
 
 def sums_of_pieces(facts: torch.Tensor, pieces: Pieces) -> torch.Tensor:

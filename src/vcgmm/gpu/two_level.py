@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import torch
 
@@ -10,7 +12,6 @@ from ..algorithm.two_level import (
     COARSE_SAMPLE,
     COARSE_STEPS,
     FINE_SAMPLE,
-    FINE_STEPS,
     SEED_SAMPLE,
     SPARE,
     TRIALS,
@@ -23,12 +24,25 @@ from .greedy import CellSeeds, seed_cells
 from .lloyd import lloyd_steps
 from .nearest import distances_of, lists_between, nearest_listed
 from .partition import Partition
-from .points import DevicePoints
+from .points import DevicePoints, upload
+from .tiling import aligned
+
+#: Cells of the first level, as a power of those on the host: many small ones keep the device busier than few.
+FINER = 4 / 3
+
+#: Only where the host would make more than so many.
+MANY = 16
+
+#: Rows for each of them that are looked at to find them, and Lloyd steps: more than good seeds would need.
+RANDOM_SAMPLE, RANDOM_STEPS = 128, 6
+
+#: Lloyd steps inside them, fewer than on the host: beside an EM iteration they cost more here.
+FINE_STEPS = 4
 
 
 def two_level(points: DevicePoints, n_clusters: int, rng: np.random.Generator) -> Start:
     """Seed `n_clusters` clusters, at most the number of distinct points; means and labels are on the device."""
-    cells = DeviceCells(points, rng)
+    cells = DeviceCells(points, rng, n_clusters)
     divide(cells, n_clusters)
     means = DeviceArray(cells.centres.double())
     return Start(means, cells.labels, cells.error(), cells.n_evaluations)  # type: ignore[arg-type]
@@ -41,6 +55,8 @@ class DeviceCells:
     ----------
     points : DevicePoints
     rng : numpy Generator
+    n_clusters : int, optional
+        How many there will be at last: cells on the way to them need not be as many as told.
 
     Attributes
     ----------
@@ -49,14 +65,15 @@ class DeviceCells:
     distances : (N',) float32 tensor, squared, to the centre of the point's cell
     """
 
-    def __init__(self, points: DevicePoints, rng: np.random.Generator) -> None:
+    def __init__(self, points: DevicePoints, rng: np.random.Generator, n_clusters: int = 0) -> None:
         self.points = points
+        self.n_clusters = n_clusters
         self.draws = torch.Generator(points.device)
         self.draws.manual_seed(int(rng.integers(1 << 62)))
         self.n_evaluations = 0
-        self.centres = points.mean().unsqueeze(0)
-        self.labels = torch.zeros(len(points), dtype=torch.int32, device=points.device)
-        self.distances = torch.zeros(len(points), device=points.device)
+        self.centres = points.middle().unsqueeze(0)
+        self.labels = torch.empty(0, dtype=torch.int32, device=points.device)  # known after the first split
+        self.distances = torch.empty(0, device=points.device)
         self._partition = Partition.whole(points)
 
     @property
@@ -75,14 +92,38 @@ class DeviceCells:
     def split(self, children: np.ndarray) -> np.ndarray:
         """Replace every cell by as many as told, (n_cells,) int64; returns the parent of each new cell."""
         cells = self._partition
+        if len(cells) == 1 and MANY < children[0] < self.n_clusters:
+            return self._split_finely(int(min(math.ceil(children[0] ** FINER), self.sizes[0])))
         if len(cells) == 1:  # a sample tells enough of how to cut all points the first time
             cells = cells.sample(np.minimum(cells.sizes, COARSE_SAMPLE * children), self.draws)
         seeds = self._seed(cells, np.minimum(children, self.sizes))
         parents = np.repeat(np.arange(len(children)), np.diff(seeds.start))[seeds.rows >= 0]
         centre_start = np.concatenate([[0], np.cumsum(seeds.rows >= 0)])[seeds.start]
-        self._lloyd(seeds.rows[seeds.rows >= 0], centre_start, COARSE_SAMPLE, COARSE_STEPS)
+        taken = upload(seeds.rows[seeds.rows >= 0], self.points.device)
+        self._lloyd(taken, centre_start, COARSE_SAMPLE, COARSE_STEPS)
         self._partition = Partition.by(self.labels, len(self.centres), self.points.weights, self.distances)
         return parents
+
+    def _split_finely(self, n_cells: int) -> np.ndarray:
+        """Cut all points into so many cells; returns their parents, which are one.
+
+        Half of the seeds are random points, the others are drawn by their distances to those, all at once: one
+        after the other, as on the host, would keep a single program busy.
+        """
+        points, whole = self.points, self._partition
+        some = whole.sample(np.minimum(whole.sizes, RANDOM_SAMPLE * n_cells), self.draws).groups
+        n_random = n_cells - n_cells // 2
+        first = whole.sample(np.array([n_random]), self.draws).groups.order
+        lists = lists_between(np.array([0, n_random]), points.device)
+        _, near = nearest_listed(points, some, self.centres, lists, aligned(points.at(first)), by_place=True)
+        # The smallest of exponential times over masses: draws without replacement, in one go.
+        races = torch.empty(len(some.order), device=points.device).exponential_(generator=self.draws)
+        times = races / (points.weights[some.order] * near.view(-1))
+        others = torch.topk(times, n_cells // 2, largest=False).indices
+        self.n_evaluations += len(some.order) * n_random
+        self._lloyd(torch.cat([first, some.order[others]]), np.array([0, n_cells]), RANDOM_SAMPLE, RANDOM_STEPS)
+        self._partition = Partition.by(self.labels, n_cells, points.weights, self.distances)
+        return np.zeros(n_cells, np.int64)
 
     def cluster(self, expected: np.ndarray, n_clusters: int) -> None:
         """Replace the cells by `n_clusters` clusters, about as many from each as expected, (n_cells,) int64."""
@@ -93,7 +134,7 @@ class DeviceCells:
         shares = share_by_potential(seeds.potentials, seeds.start, available, n_clusters)
         taken = seeds.rows[np.arange(len(cell)) - seeds.start[cell] < shares[cell]]
         centre_start = np.concatenate([[0], np.cumsum(shares)])
-        self._lloyd(taken, centre_start, FINE_SAMPLE, FINE_STEPS)
+        self._lloyd(upload(taken, self.points.device), centre_start, FINE_SAMPLE, FINE_STEPS)
 
     def top_up(self, n_clusters: int) -> None:
         """Where cells ran out of different points, draw the clusters that are missing by D^2 from all points."""
@@ -115,13 +156,13 @@ class DeviceCells:
         self.n_evaluations += int((np.minimum(cells.sizes, SEED_SAMPLE * wanted) * draws).sum())
         return seed_cells(self.points, cells, wanted, SEED_SAMPLE, TRIALS, self.draws)
 
-    def _lloyd(self, seeds: np.ndarray, centre_start: np.ndarray, sample: int, steps: int) -> None:
+    def _lloyd(self, seeds: torch.Tensor, centre_start: np.ndarray, sample: int, steps: int) -> None:
         """Lloyd steps inside the cells from seeds (n,) on a sample of each, then one assignment of all points."""
         points, cells = self.points, self._partition
         k = np.diff(centre_start)
         counts = np.minimum(cells.sizes, sample * k)
         some = cells.groups if (counts == cells.sizes).all() else cells.sample(counts, self.draws).groups
-        centres = points.at(torch.from_numpy(seeds).to(points.device))
+        centres = points.at(seeds)
         centres = lloyd_steps(points, some, self.centres, centre_start, centres, steps)
         lists = lists_between(centre_start, points.device)
         ids, near = nearest_listed(points, cells.groups, self.centres, lists, centres)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+from .launching import launched
+
 
 @triton.jit
 def first_piece(start, group, size):
@@ -16,6 +18,7 @@ def first_piece(start, group, size):
     return tl.load(start + group) // size + group
 
 
+@launched
 @triton.jit
 def fill_pieces(start, n_groups, size, n_pieces, pieces, STEPS: tl.constexpr, PIECES: tl.constexpr):
     """The group of every piece and its members.

@@ -6,10 +6,12 @@ import triton
 import triton.language as tl
 
 from .cells import first_piece
+from .launching import launched
 from .search import listed_costs
 from .selection import NOWHERE
 
 
+@launched
 @triton.jit
 def sum_by_nearest(
     points,
@@ -88,6 +90,7 @@ def sum_by_nearest(
             )
 
 
+@launched
 @triton.jit
 def move_centres(
     sums,

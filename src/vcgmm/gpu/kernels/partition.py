@@ -5,7 +5,10 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+from .launching import launched
 
+
+@launched
 @triton.jit
 def survey_groups(order, start, weights, distances, facts, MEMBERS: tl.constexpr):
     """Size, weight and weighted squared error of every group, one program each.
@@ -34,6 +37,7 @@ def survey_groups(order, start, weights, distances, facts, MEMBERS: tl.constexpr
     tl.store(facts + group * 3 + 2, tl.sum(error, axis=0))
 
 
+@launched
 @triton.jit
 def sample_groups(
     order,
@@ -73,3 +77,24 @@ def sample_groups(
     chosen = (((place - begin).to(tl.float64) + jitter) * length).to(tl.int64)
     row = tl.load(order + first + tl.minimum(chosen, size - 1), mask=inside, other=0)
     tl.store(sample + place, row, mask=inside)
+
+
+@launched
+@triton.jit
+def gather_columns(
+    points, stride, n_features, scale, order, n_rows, columns, ROWS: tl.constexpr, FEATURES: tl.constexpr
+):
+    """Coordinates of some points, feature by feature.
+
+    Parameters
+    ----------
+    points, stride, n_features, scale : IN, as in `search.search_tiles`
+    order : (n_rows,) int64, IN
+    columns : (n_features, n_rows) float32, OUT
+    """
+    place = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    feature = tl.program_id(1).to(tl.int64) * FEATURES + tl.arange(0, FEATURES)
+    mask = (place < n_rows)[:, None] & (feature < n_features)[None, :]
+    row = tl.load(order + place, mask=place < n_rows, other=0)
+    y = tl.load(points + row[:, None] * stride + feature[None, :], mask=mask, other=0).to(tl.float32) * scale
+    tl.store(columns + feature[:, None] * n_rows + place[None, :], tl.trans(y), mask=tl.trans(mask))

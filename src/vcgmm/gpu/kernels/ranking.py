@@ -5,7 +5,10 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+from .launching import launched
 
+
+@launched
 @triton.jit
 def rank_rows(values, n_places, found, count, PLACES: tl.constexpr, COUNT: tl.constexpr, AT_ONCE: tl.constexpr):
     """Places of the `count` smallest values of a row, ascending; among equals the first places.
@@ -65,6 +68,7 @@ def ordered_bits(values):
     return (bits ^ ((bits >> 31) | -2147483648)).to(tl.uint32, bitcast=True)
 
 
+@launched
 @triton.jit
 def first_distinct(
     ids,
@@ -129,6 +133,7 @@ def proposed(place, cluster, nearest, order, start, n_clusters, length, n_neighb
     return tl.where(place == 0, cluster.to(tl.int32), found)
 
 
+@launched
 @triton.jit
 def join_lists(
     nearest,
@@ -139,6 +144,7 @@ def join_lists(
     n_neighbors,
     room,
     n_places,
+    proposals,
     candidates,
     BAND: tl.constexpr,
     PLACES: tl.constexpr,
@@ -153,6 +159,7 @@ def join_lists(
         its neighbours, the last `room` come after the followers
     order, start : IN, places in the lists, band by band, by who is listed there: `neighbourhoods.follower_groups`
     n_places : int, IN, 1 + n_neighbors^2 + length + room
+    proposals : (C, n_places) int32, scratch
     candidates : (C, length) int32, OUT
     PLACES, COUNT : constexpr, powers of two from n_places and from length on
     AT_ONCE : constexpr, as in `first_distinct`
@@ -160,10 +167,13 @@ def join_lists(
     cluster = tl.program_id(0).to(tl.int64)
     place = tl.arange(0, PLACES)
     own = proposed(place, cluster, nearest, order, start, n_clusters, length, n_neighbors, room, BAND)
+    here = proposals + cluster * n_places
+    tl.store(here + place, own, mask=place < n_places)
+    tl.debug_barrier()
     n_before = tl.zeros((PLACES,), tl.int32)
     for begin in range(0, n_places, AT_ONCE):
         earlier = begin + tl.arange(0, AT_ONCE)
-        other = proposed(earlier, cluster, nearest, order, start, n_clusters, length, n_neighbors, room, BAND)
+        other = tl.load(here + earlier, mask=earlier < n_places, other=-1)
         same = (own[:, None] == other[None, :]) & (earlier[None, :] < place[:, None])
         n_before += tl.sum(same.to(tl.int32), axis=1)
     store_firsts(own, n_before, candidates + cluster * length, length, COUNT)

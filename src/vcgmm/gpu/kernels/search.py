@@ -11,6 +11,7 @@ import triton
 import triton.language as tl
 
 from .forms import as_multiplied, costs_of, pair_costs, precisions_of, products_of
+from .launching import launched
 from .selection import NOWHERE, merge_nearest, select_nearest
 
 #: Responsibilities below this share of a point's weight do not move a mean.
@@ -65,6 +66,7 @@ def listed_costs(
     return tl.where(listed[None, :], distances, float("inf"))
 
 
+@launched
 @triton.jit
 def search_tiles(
     points,
@@ -208,6 +210,7 @@ def search_tiles(
         tl.store(near + target + column, distance, mask=found)
 
 
+@launched
 @triton.jit
 def unlisted_costs(
     points,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+from .launching import launched
+
 
 @triton.jit
 def draw_rows(
@@ -37,6 +39,7 @@ def draw_rows(
     return tl.minimum(found, latest)
 
 
+@launched
 @triton.jit
 def seed_in_cells(
     columns,

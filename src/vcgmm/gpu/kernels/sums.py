@@ -7,8 +7,10 @@ import triton.language as tl
 
 from .cells import first_piece
 from .forms import pair_costs
+from .launching import launched
 
 
+@launched
 @triton.jit
 def sum_runs(
     points,
@@ -74,6 +76,7 @@ def sum_runs(
         tl.store(masses + run, tl.sum(mass, axis=0))
 
 
+@launched
 @triton.jit
 def merge_runs(
     sums,
@@ -123,6 +126,7 @@ def merge_runs(
             tl.store(gains + place, (mass > 0.0).to(tl.float64))
 
 
+@launched
 @triton.jit
 def row_products(masses, left, right, n_rows, n_features, products, ROWS: tl.constexpr, FEATURES: tl.constexpr):
     """Products of rows, with themselves and with others, times masses.
@@ -149,6 +153,32 @@ def row_products(masses, left, right, n_rows, n_features, products, ROWS: tl.con
     tl.store(products + n_rows + row, mass * cross, mask=inside)
 
 
+@launched
+@triton.jit
+def add_up(facts, n_facts, rows, n_columns, totals, FACTS: tl.constexpr, AT_ONCE: tl.constexpr):
+    """Sums of the columns of one table and of the rows of another, one program each; zeros at the end change none.
+
+    Parameters
+    ----------
+    facts : (n_facts, FACTS) float64, IN
+    rows : (n_rows, n_columns) float64, IN
+    totals : (FACTS + n_rows,) float64, OUT
+    """
+    number = tl.program_id(0).to(tl.int64)
+    total = tl.zeros((AT_ONCE,), tl.float64)
+    if number < FACTS:
+        for begin in range(0, n_facts, AT_ONCE):
+            place = begin + tl.arange(0, AT_ONCE)
+            total += tl.load(facts + place.to(tl.int64) * FACTS + number, mask=place < n_facts, other=0.0)
+    else:
+        here = rows + (number - FACTS) * n_columns
+        for begin in range(0, n_columns, AT_ONCE):
+            place = begin + tl.arange(0, AT_ONCE)
+            total += tl.load(here + place, mask=place < n_columns, other=0.0)
+    tl.store(totals + number, tl.sum(total, axis=0))
+
+
+@launched
 @triton.jit
 def pair_distances(
     points,

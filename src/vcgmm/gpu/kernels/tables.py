@@ -5,6 +5,8 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+from .launching import launched
+
 #: Rows of a table begin at multiples of so many values.
 PITCH = tl.constexpr(16)
 
@@ -18,6 +20,7 @@ def pitch_of(n_rows):
     return (n_rows + PITCH - 1) // PITCH * PITCH
 
 
+@launched
 @triton.jit
 def fill_tables(
     columns,
@@ -90,6 +93,7 @@ def fill_tables(
     )
 
 
+@launched
 @triton.jit
 def seed_by_tables(
     tables,

@@ -1,0 +1,63 @@
+"""Launches that cost the host little: a kernel that was compiled for such arguments is found by a look at them.
+
+Triton looks at every argument of every launch in more ways than are needed here, which takes the host longer than
+many a small kernel runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import torch
+
+#: Beyond it a number takes 64 bits.
+LARGEST = (1 << 31) - 1
+
+
+class Launched:
+    """A kernel of Triton, launched as ever: kernel[grid](arguments, CONSTANT=..., num_warps=...).
+
+    Its compile-time constants come last, and are given by name.
+
+    Parameters
+    ----------
+    kernel : Triton kernel
+    """
+
+    def __init__(self, kernel: Any) -> None:
+        self._kernel = kernel
+        self._names = tuple(kernel.arg_names)
+        self._compiled: dict[tuple[Any, ...], tuple[Any, tuple[Any, ...]]] = {}
+
+    def __getitem__(self, grid: tuple[int, ...]) -> Callable[..., None]:
+        """What launches the kernel on a grid."""
+        return partial(self._launch, grid)
+
+    def _launch(self, grid: tuple[int, ...], *arguments: Any, **options: Any) -> None:
+        key = (arguments[0].device, *map(_look, arguments), *options.values())
+        found = self._compiled.get(key)
+        if found is not None:
+            compiled, constants = found
+            compiled[(*grid, 1, 1)[:3]](*arguments, *constants)
+            return
+        compiled = self._kernel[grid](*arguments, **options)
+        if compiled is not None:  # the interpreter compiles nothing
+            constants = tuple(options[name] for name in self._names[len(arguments) :])
+            self._compiled[key] = compiled, constants
+
+
+def _look(value: Any) -> Any:
+    """What of an argument a compiled kernel depends on: as Triton tells arguments apart, and no finer."""
+    kind = type(value)
+    if kind is torch.Tensor:
+        return value.dtype, value.data_ptr() & 15 == 0
+    if kind is int:
+        return value if value == 1 else (value & 15 == 0, value > LARGEST)
+    return kind
+
+
+def launched(kernel: Any) -> Launched:
+    """A decorator, on top of `triton.jit`, of kernels that the host launches."""
+    return Launched(kernel)

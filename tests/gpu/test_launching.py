@@ -1,0 +1,76 @@
+"""Launches find the kernel that was compiled for such arguments, and no other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="tests of the GPU need torch")
+pytest.importorskip("triton", reason="tests of the GPU need Triton")
+
+from vcgmm.gpu.kernels.launching import launched  # noqa: E402
+
+
+class Kernel:
+    """Stands for one of Triton: it tells what it was compiled for, and what was launched."""
+
+    arg_names = ("tensor", "size", "scale", "TILE", "MODE")
+
+    def __init__(self) -> None:
+        self.compiled: list[Any] = []
+        self.launched: list[Any] = []
+
+    def __getitem__(self, grid: Any) -> Any:
+        def launch(*arguments: Any, **options: Any) -> Compiled:
+            self.compiled.append((grid, arguments, options))
+            return Compiled(self.launched)
+
+        return launch
+
+
+class Compiled:
+    def __init__(self, launched: list[Any]) -> None:
+        self.launched = launched
+
+    def __getitem__(self, grid: Any) -> Any:
+        return lambda *arguments: self.launched.append((grid, arguments))
+
+
+ROW = torch.zeros(64)
+OPTIONS = {"MODE": "tf32", "TILE": 16, "num_warps": 4}
+
+
+def test_the_second_launch_takes_what_the_first_has_compiled() -> None:
+    kernel = Kernel()
+    quick = launched(kernel)
+    quick[(3,)](ROW, 50, 0.5, **OPTIONS)
+    assert kernel.compiled == [((3,), (ROW, 50, 0.5), OPTIONS)]
+    other = torch.ones(64)
+    quick[(7, 2)](other, 70, 0.25, **OPTIONS)
+    assert len(kernel.compiled) == 1
+    assert kernel.launched == [((7, 2, 1), (other, 70, 0.25, 16, "tf32"))]  # constants in the kernel's order
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options"),
+    [
+        ((ROW.double(), 50, 0.5), OPTIONS),  # another type
+        ((ROW[1:], 50, 0.5), OPTIONS),  # not aligned
+        ((ROW, 48, 0.5), OPTIONS),  # a multiple of 16
+        ((ROW, 1, 0.5), OPTIONS),
+        ((ROW, (1 << 31) + 2, 0.5), OPTIONS),
+        ((ROW, 50, 0.5), {**OPTIONS, "TILE": 32}),
+        ((ROW, 50, 0.5), {**OPTIONS, "num_warps": 8}),
+    ],
+)
+def test_what_triton_tells_apart_is_compiled_apart(arguments: Any, options: Any) -> None:
+    kernel = Kernel()
+    quick = launched(kernel)
+    quick[(1,)](ROW, 50, 0.5, **OPTIONS)
+    quick[(1,)](*arguments, **options)
+    assert len(kernel.compiled) == 2
+    assert kernel.launched == []
+    quick[(1,)](*arguments, **options)
+    quick[(1,)](ROW, 50, 0.5, **OPTIONS)
+    assert (len(kernel.compiled), len(kernel.launched)) == (2, 2)
