@@ -43,7 +43,7 @@ def test_points_and_weights_of_ones_own() -> None:
 
 def test_arrays_that_tell_of_all_rows_alike_are_made_when_they_are_used() -> None:
     def every() -> Coreset:
-        return Coreset.of(X, np.broadcast_to(1.0, len(X)), range(len(X)), len(X))  # type: ignore[arg-type]
+        return Coreset.of(X, np.broadcast_to(1.0, len(X)), range(len(X)), len(X))
 
     coreset = every()
     assert not {"weights", "indices"} & set(vars(coreset))

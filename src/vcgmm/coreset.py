@@ -85,7 +85,7 @@ class Coreset:
 
     @classmethod
     def of(
-        cls, points: np.ndarray, weights: np.ndarray, indices: np.ndarray | None, n_samples: int | None
+        cls, points: np.ndarray, weights: np.ndarray, indices: np.ndarray | range | None, n_samples: int | None
     ) -> Self:
         """A coreset of arrays that are known to be good: they are neither read nor checked."""
         coreset = cls.__new__(cls)
@@ -248,12 +248,10 @@ def coreset_of(sample: Sample, n_rows: int, given: Given | None) -> Coreset:
         Where those rows were the points of a coreset already, that one: the new one speaks of the same data.
     """
     if given is None:
-        return Coreset.of(sample.points, sample.weights, sample.indices, n_rows)
-    indices: Any = sample.indices
-    if isinstance(indices, range) or given.indices is None:
-        indices = given.indices
-    else:
-        indices = given.indices[indices]
+        every = range(len(sample)) if sample.rows is None else sample.indices
+        return Coreset.of(sample.points, sample.weights, every, n_rows)
+    known = given.indices
+    indices = known if known is None or sample.rows is None else known[sample.rows]
     return Coreset.of(sample.points, sample.weights, indices, given.n_samples)
 
 

@@ -155,7 +155,7 @@ class Plan:
         elif weights is None:
             coreset = every_row(points, len(points))
         else:
-            coreset = Coreset(np.arange(len(weights)), points, weights)
+            coreset = Coreset(None, points, weights)
         told = None if weights is None and points is not None else coreset.weights
         if in_place:
             return Prepared(coreset, self._as_they_are(tensor, told, frame), facts)
@@ -221,15 +221,12 @@ class Plan:
 
 def every_row(rows: Any, n_rows: int) -> Coreset:
     """All rows, each of weight 1, as a coreset that needs no memory for saying so."""
-    every: Any = range(n_rows)
-    return Coreset(every, rows, np.broadcast_to(1.0, n_rows))
+    return Coreset(None, rows, np.broadcast_to(1.0, n_rows))
 
 
 def with_arrays(coreset: Coreset) -> Coreset:
-    """The same, with arrays of its own."""
-    if isinstance(coreset.indices, range):
-        return replace(coreset, indices=np.arange(len(coreset)), weights=np.array(coreset.weights))
-    return coreset
+    """The same, with an array of weights of its own."""
+    return replace(coreset, weights=np.array(coreset.weights)) if coreset.weights.strides == (0,) else coreset
 
 
 def _entered(block: torch.Tensor, frame: Frame) -> torch.Tensor:
