@@ -85,7 +85,7 @@ class LocalPoints:
         ----------
         points : (N', D) of the frame's dtype
             All points, in any order.
-        order : (N',) int64
+        order : (N',) int
         rows : (N',) int
             Where the points that are to lie there are in the coreset.
         """

@@ -71,7 +71,7 @@ def two_level(
     advance : callable
         Told how many clusters have been found since the last call.
     alone : bool
-        No fit follows: nobody asks for the points' labels, and fewer spare seeds do.
+        No fit follows: nobody asks for the points' labels, and fewer spare seeds and Lloyd steps do.
 
     Returns
     -------

@@ -81,7 +81,7 @@ def search_tasks(
     task_start : (n_tasks + 1,) int64, IN, task t holds the rows order[task_start[t]:task_start[t + 1]]
     points : (N', D) float, IN
     weights : (N',) float64, IN, gamma
-    order : (N',) int64, IN
+    order : (N',) int, IN
     candidates : (C, L) int32, IN, itself first
     means : (C, D) float, IN
     precisions : (C, V) float or None, IN, 1 / (2 v), V = D for each feature or 1 for all; None: V = 0, costs are

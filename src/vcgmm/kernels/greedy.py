@@ -163,7 +163,7 @@ def seed_cells(
     cells : (n_cells,) int64, IN, in the order in which they are to be worked on
     points : (N', D) float, IN
     weights : (N',) float64, IN
-    order : (N',) int64, IN
+    order : (N',) int, IN
     cell_start : (n_cells + 1,) int64, IN, cell i holds the rows order[cell_start[i]:cell_start[i + 1]]
     seed_start : (n_cells + 1,) int64, IN, cell i draws the seeds seed_start[i]..seed_start[i + 1] - 1
     sample_per_seed : int, IN, rows looked at for each seed

@@ -56,7 +56,7 @@ def assign_blocks(
     """
     zero = distances.dtype.type(0)
     squared_norms(centres, centre_squares)
-    second = np.empty(LANES, best.dtype)
+    second = np.empty(LANES, best.dtype)  # who comes second is of no use here, whatever it says
     found = np.empty(LANES, np.int32)
     for block in range((n + LANES - 1) // LANES):
         np.dot(centres, blocks[block], products)

@@ -91,7 +91,7 @@ def update_neighbors(
 
     Parameters
     ----------
-    order : (N',) int64, IN, and start : (C + 1,) int64, IN: the members of c are order[start[c]:start[c + 1]]
+    order : (N',) int, IN, and start : (C + 1,) int64, IN: the members of c are order[start[c]:start[c + 1]]
     space, space_distances : IN, from `search_points`
     old : (C, G) int32, IN
     new : (C, G) int32, OUT
