@@ -4,11 +4,13 @@ Kernels never start threads.  `vcgmm.parallel` runs them on Python threads, whic
 the same time, so there is no threading layer to choose and two fits may run in one process.
 
 What compiling costs: for every function numba also makes the way in from Python, which takes apart all arguments
-and may be longer than the function itself.  A `part`, which only kernels call, does without.
+and may be longer than the function itself.  A `part`, which only kernels call, does without, and is made machine
+code only where it is called (`compiling`).
 
 A literal number as an argument is a type of its own to numba, and has the callee compiled once more: between
 kernels 0 is passed as int(np.int64(0)).  Arrays are copied by loops: a slice assigned to a slice brings in all
-that the message about unequal lengths might need.
+that the message about unequal lengths might need.  np.zeros and np.full are functions of numba's own, compiled for
+every type and shape: an empty array that is filled costs half as much.
 """
 
 from __future__ import annotations
@@ -22,13 +24,24 @@ import numba
 from numba import types
 from numba.extending import typeof_impl
 
+from .compiling import KernelCompiler, PartCompiler
+
 Function = TypeVar("Function", bound=Callable[..., object])
 
 #: Lets LLVM vectorise sums; NaN and infinity keep their meaning.
 FAST = {"contract", "reassoc", "nsz", "arcp"}
 
 #: What all have in common.  Nobody asks for their addresses in C.
-_OPTIONS: dict[str, Any] = {"nogil": True, "cache": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+_OPTIONS: dict[str, Any] = {
+    "nogil": True,
+    "cache": True,
+    "error_model": "numpy",
+    "no_cfunc_wrapper": True,
+    "pipeline_class": KernelCompiler,
+}
+
+#: … and what is different for those that only kernels call: they are in the kernels' files, and need none.
+_PART_OPTIONS: dict[str, Any] = {"cache": False, "no_cpython_wrapper": True, "pipeline_class": PartCompiler}
 
 
 def kernel(function: Function) -> Function:
@@ -55,7 +68,7 @@ def strict_part(function: Function) -> Function:
 
 
 def _compiled(function: Callable[..., object], **options: Any) -> Any:
-    return cast("Any", numba).njit(**_OPTIONS, **options)(function)
+    return cast("Any", numba).njit(**{**_OPTIONS, **options})(function)
 
 
 def _part(function: Callable[..., object], **options: Any) -> Any:
@@ -79,12 +92,12 @@ class Part:
     def __init__(self, function: FunctionType, options: dict[str, Any]) -> None:
         self.py_func = function
         self.options = options
-        self.inner = _compiled(function, no_cpython_wrapper=True, **options)
+        self.inner = _compiled(function, **_PART_OPTIONS, **options)
         update_wrapper(self, function)
 
     @cached_property
     def outer(self) -> Any:
-        """The version for Python; under a name of its own, or the cache would take one for the other."""
+        """The version for Python; under a name of its own in the cache."""
         copy = FunctionType(self.py_func.__code__, self.py_func.__globals__, self.py_func.__name__)
         copy.__qualname__ = f"{self.py_func.__qualname__}_from_python"
         copy.__module__ = self.py_func.__module__

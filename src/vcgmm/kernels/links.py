@@ -136,7 +136,8 @@ def link_groups(
     if precisions is not None:
         n_statistics += precisions.shape[1]
     n_listed = longest_choice(nearest.shape[1]) + 1
-    seen = np.full(means.shape[0], -1, np.int32)
+    seen = np.empty(means.shape[0], np.int32)
+    seen[:] = -1
     pool = np.empty(pool_size, np.int32)
     widest = 0
     for group in range(first, last):

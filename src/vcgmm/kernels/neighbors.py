@@ -25,7 +25,8 @@ def turn_round(first: int, last: int, nearest: np.ndarray, followers: np.ndarray
     n_clusters, n_nearest = nearest.shape
     room = np.int32(followers.shape[1] - 1)
     n_own = last - first
-    filled = np.zeros(n_own + 1, np.int32)  # one more for the clusters of others
+    filled = np.empty(n_own + 1, np.int32)  # one more for the clusters of others
+    filled[:] = 0
     filled[n_own] = room
     for band in range(1, n_nearest, BAND):
         for follower in range(n_clusters):
@@ -67,7 +68,8 @@ def join_neighbourhoods(
     n_clusters, n_neighbors = neighbors.shape
     room = nearest.shape[1]
     before = room - (followers.shape[1] - 1)
-    seen = np.full(n_clusters, -1, np.int32)
+    seen = np.empty(n_clusters, np.int32)
+    seen[:] = -1
     for c in range(first, last):
         candidates[c, 0] = c
         seen[c] = c

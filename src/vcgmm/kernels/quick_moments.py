@@ -88,7 +88,8 @@ def add_differences(rows: np.ndarray, centre: np.ndarray, total: np.ndarray) -> 
     """total[d] += sum_n t_nd for t = y - centre; returns sum_nd t_nd^2."""
     n_features = rows.shape[1]
     width = n_features * BYTES
-    some = np.zeros(n_features, np.float32)
+    some = np.empty(n_features, np.float32)
+    some[:] = 0
     squares = 0.0
     whole = rows.shape[0] - rows.shape[0] % 8
     for n in range(0, whole, 8):
