@@ -35,7 +35,7 @@ ENOUGH = 0.9
 LEAST_GAIN = 3
 
 #: Rows looked at to find the directions, and directions beyond those wanted that make the search for them robust.
-SAMPLE = 4096
+SAMPLE = 2048
 SPARE = 8
 
 #: Rounds of subspace iteration, and rows of the sample that a thread multiplies at once.
