@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-import triton
 
 from .cells import Groups, cut, sort_by_group
 from .kernels.lloyd import move_centres, sum_by_nearest
 from .nearest import lists_between, nearest_listed
 from .points import DevicePoints, upload
+from .sizes import power_of_two
 from .sums import Entries, weighted_sums
 from .tiling import REGISTERS, aligned, grain_of
 
@@ -73,14 +73,14 @@ def _by_tiles(
         sum_by_nearest[(len(pieces),)](
             points.stored, points.stored.stride(0), n_features, points.scale, groups.order, pieces.table, origins,
             origins.stride(0), start, width, centres, centres.stride(0), points.weights, sums, POINTS=POINTS,
-            CENTRES=min(CENTRES, max(16, triton.next_power_of_2(width))), FEATURES=FEATURES,
+            CENTRES=min(CENTRES, max(16, power_of_two(width))), FEATURES=FEATURES,
             GRAIN=grain_of(n_features, points.stored.stride(0)), MODE=points.precision, num_warps=WARPS,
             num_stages=1, maxnreg=REGISTERS,
         )  # fmt: skip
         move_centres[(n_cells, width)](
             sums, groups.start, POINTS, n_features, origins, origins.stride(0), start, width, centres,
             centres.stride(0), TILES=ADDED_TILES,
-            FEATURES=min(ADDED_FEATURES, triton.next_power_of_2(n_features)), num_warps=2,
+            FEATURES=min(ADDED_FEATURES, power_of_two(n_features)), num_warps=2,
         )  # fmt: skip
     return centres
 
