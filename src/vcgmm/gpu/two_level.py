@@ -167,8 +167,8 @@ class DeviceCells:
         """Lloyd steps inside the cells from seeds (n,) on some of their points, then one assignment of all."""
         points, cells = self.points, self._partition
         k = np.diff(centre_start)
-        centres = lloyd_steps(points, some.groups, self.centres, centre_start, points.at(seeds), steps)
         lists = lists_between(centre_start, points.device)
+        centres = lloyd_steps(points, some.groups, self.centres, lists, points.at(seeds), steps)
         ids, near = nearest_listed(points, cells.groups, self.centres, lists, centres)
         self.n_evaluations += int((some.sizes * k * steps + cells.sizes * k).sum())
         self.centres, self.labels, self.distances = centres, ids.view(-1), near.view(-1)
