@@ -115,5 +115,16 @@ def test_a_multiple_of_a_way_is_what_numpy_says(device: Any) -> None:
     np.testing.assert_array_equal(on_host(start + 1.0), begin + 1.0)
 
 
+def test_nothing_is_computed_for_a_shape(device: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    start, way = Means(torch.zeros((5, 3), device=device)), Way(torch.ones((5, 3), device=device))
+    moved: Any = start + way
+    with monkeypatch.context() as nobody_adds:
+        nobody_adds.setattr(torch, "add", None)
+        assert moved.shape == (1.5 * way).shape == (5, 3)
+    assert on_host(moved).tolist() == [[1.0] * 3] * 5
+
+
 def test_numbers_arrive(device: Any) -> None:
-    assert Told(torch.tensor([1.0, -2.0], device=device)).tolist() == [1.0, -2.0]
+    told = Told(torch.tensor([1.0, -2.0], device=device))
+    assert told.tolist() == [1.0, -2.0]
+    assert float(told) == 1.0

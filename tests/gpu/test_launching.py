@@ -30,13 +30,23 @@ class Kernel:
 
 
 class Compiled:
+    function, packed_metadata = "function", "facts"
+
     def __init__(self, launched: list[Any]) -> None:
         self.launched = launched
 
-    def __getitem__(self, grid: Any) -> Any:
-        return lambda *arguments: self.launched.append((grid, arguments))
+    def run(self, x: int, y: int, z: int, *others: Any) -> None:
+        stream, function, facts, *hooks = others[:6]
+        assert (stream, function, facts, hooks) == (STREAM, "function", "facts", [None] * 3)
+        self.launched.append(((x, y, z), others[6:]))
 
 
+@pytest.fixture(autouse=True)
+def stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch._C, "_cuda_getCurrentRawStream", lambda _device: STREAM, raising=False)
+
+
+STREAM = 7
 ROW = torch.zeros(64)
 OPTIONS = {"MODE": "tf32", "TILE": 16, "num_warps": 4}
 

@@ -14,6 +14,7 @@ pytest.importorskip("triton", reason="tests of the GPU need Triton")
 from vcgmm.algorithm.frame import Frame  # noqa: E402
 from vcgmm.gpu.cells import sort_by_group  # noqa: E402
 from vcgmm.gpu.lloyd import lloyd_steps  # noqa: E402
+from vcgmm.gpu.nearest import lists_between  # noqa: E402
 from vcgmm.gpu.points import DevicePoints  # noqa: E402
 
 N_FEATURES = 17
@@ -59,11 +60,12 @@ def test_centres_move_to_the_means_of_their_points(device: Any, steps: int) -> N
     groups = sort_by_group(torch.from_numpy(cells).to(device), 4)
     origins = torch.full((4, N_FEATURES), 5.0, device=device)
     given = torch.from_numpy(centres).to(device)
-    found = lloyd_steps(points, groups, origins, start, given, steps)
+    lists = lists_between(start, device)
+    found = lloyd_steps(points, groups, origins, lists, given, steps)
     expected = centres.astype(np.float64)
     for _ in range(steps):
         expected = one_step(X.astype(np.float64), weights, cells, start, expected)
     np.testing.assert_allclose(found.cpu().numpy(), expected, atol=1e-4)
     assert (found[74] == 1e3).all()
-    again = lloyd_steps(points, groups, origins, start, torch.from_numpy(centres).to(device), steps)
+    again = lloyd_steps(points, groups, origins, lists, torch.from_numpy(centres).to(device), steps)
     assert torch.equal(found, again)

@@ -19,6 +19,7 @@ from vcgmm.data import ArrayRows, UnitRows  # noqa: E402
 from vcgmm.gpu.lanes import Lanes  # noqa: E402
 from vcgmm.gpu.passes import DevicePasses  # noqa: E402
 from vcgmm.gpu.preparing import Plan  # noqa: E402
+from vcgmm.gpu.tensors import TensorRows  # noqa: E402
 from vcgmm.parallel import Workers  # noqa: E402
 from vcgmm.parameters import settings_of  # noqa: E402
 
@@ -92,6 +93,16 @@ def test_points_are_stored_as_narrow_as_they_can_be(
     expected = X.astype(np.float64)[prepared.coreset.indices]
     np.testing.assert_allclose(frame.leave(local), expected, rtol=0, atol=digits * np.abs(expected).max())
     np.testing.assert_allclose(prepared.moments.mean, X.astype(np.float64).mean(0), rtol=1e-9)
+
+
+@pytest.mark.parametrize("tensor", [True, False])
+def test_the_total_weight_is_that_of_the_weights(device: Any, tensor: bool) -> None:
+    X = rows()
+    for weights in (None, np.random.default_rng(1).uniform(0.5, 2.0, len(X))):
+        made, given = plan(device, X)
+        there = TensorRows(torch.from_numpy(X).to(device)) if tensor else given
+        points = made.prepare(there, weights).points
+        assert points.total_weight == pytest.approx(float(points.weights.double().sum()), rel=1e-12)
 
 
 def test_a_weight_of_zero_leaves_a_row_out(device: Any) -> None:

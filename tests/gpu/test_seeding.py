@@ -49,7 +49,7 @@ def check(start: Any, X: np.ndarray, weights: np.ndarray, n_clusters: int) -> No
     assert means.shape == (n_clusters, X.shape[1])
     assert (labels.min(), labels.max() < n_clusters) == (labels.min(), True)
     error = float(weights @ ((X - means[labels]) ** 2).sum(1))
-    assert start.error == pytest.approx(error, rel=1e-2)
+    assert float(start.error) == pytest.approx(error, rel=1e-2)
     assert start.n_evaluations > 0
 
 
@@ -59,7 +59,7 @@ def test_a_two_level_start_is_as_good_as_that_of_the_cpu(device: Any, n_clusters
     start = two_level(on(device, X, weights), n_clusters, generator(0))
     check(start, X, weights, n_clusters)
     errors = [two_level_on_cpu(X, weights, n_clusters, generator(seed), INLINE, silent).error for seed in range(3)]
-    assert start.error < 1.15 * max(errors)
+    assert float(start.error) < 1.15 * max(errors)
 
 
 def test_a_two_level_start_is_the_same_to_the_last_bit(device: Any) -> None:
@@ -74,7 +74,7 @@ def test_clusters_are_found_though_most_points_are_equal(device: Any) -> None:
     X[:40] = np.random.default_rng(0).normal(size=(40, 2))
     start = two_level(on(device, X, np.ones(300)), 41, generator(0))
     assert len(np.unique(on_host(start.means), axis=0)) == 41
-    assert start.error < 0.05 * float((X**2).sum())
+    assert float(start.error) < 0.05 * float((X**2).sum())
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def test_a_start_from_many_cells_is_as_good_as_that_of_the_cpu(device: Any) -> N
     start = two_level(on(device, X, weights), 40, generator(0))
     check(start, X, weights, 40)
     errors = [two_level_on_cpu(X, weights, 40, generator(seed), INLINE, silent).error for seed in range(3)]
-    assert start.error < 1.2 * np.mean(errors)
+    assert float(start.error) < 1.2 * np.mean(errors)
     again = two_level(on(device, X, weights), 40, generator(0))
     assert on_host(again.means).tobytes() == on_host(start.means).tobytes()
 
@@ -100,7 +100,7 @@ def test_many_cells_are_found_though_most_points_are_equal(device: Any) -> None:
     X[:40] = np.random.default_rng(0).normal(size=(40, 2))
     start = two_level(on(device, X, np.ones(300)), 41, generator(0))
     assert len(np.unique(on_host(start.means), axis=0)) == 41
-    assert start.error < 0.05 * float((X**2).sum())
+    assert float(start.error) < 0.05 * float((X**2).sum())
 
 
 @pytest.mark.usefixtures("many_cells")
@@ -155,7 +155,7 @@ def test_wide_rows_start_in_few_dimensions(device: Any) -> None:
     settings = SearchSettings(3, 3, 6, 1e-3, 3, 1.8)
     start = start_in_subspace(points, weights, 6, settings, generator(0), INLINE)
     check(start, X, weights, 6)
-    assert start.error < 1.5 * max(two_level(points, 6, generator(seed)).error for seed in range(3))
+    assert float(start.error) < 1.5 * max(float(two_level(points, 6, generator(seed)).error) for seed in range(3))
 
 
 def test_lifted_means_are_those_of_the_labels_and_nobody_is_left_out(device: Any) -> None:

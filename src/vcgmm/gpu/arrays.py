@@ -144,6 +144,10 @@ class Told:
         numbers: list[float] = self._numbers.tolist()
         return numbers
 
+    def __float__(self) -> float:
+        """The first of them, likewise."""
+        return self.tolist()[0]
+
 
 def on_host(array: Any) -> np.ndarray:
     """A `DeviceArray` or an array as an array."""

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import torch
-import triton
 
 from .kernels.cells import fill_pieces
+from .sizes import pieces_of
 
 #: Pieces that one program looks at.
 LOOKED_AT = 128
@@ -84,7 +84,7 @@ def cut(start: torch.Tensor, size: int, n_members: int) -> Pieces:
     n_groups = len(start) - 1
     n_pieces = n_members // size + n_groups
     table = torch.empty((n_pieces, 3), dtype=torch.int64, device=start.device)
-    fill_pieces[(triton.cdiv(n_pieces, LOOKED_AT),)](
+    fill_pieces[(pieces_of(n_pieces, LOOKED_AT),)](
         start, n_groups, size, n_pieces, table, STEPS=n_groups.bit_length(), PIECES=LOOKED_AT
     )
     return Pieces(table, start, size)

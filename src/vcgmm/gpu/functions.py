@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import torch
-import triton
 
 from .kernels.sums import add_up, row_products
+from .sizes import pieces_of, power_of_two
 
 #: Rows, and features of them, that a program multiplies.
 PRODUCT_ROWS, PRODUCT_FEATURES = 8, 128
@@ -43,9 +43,9 @@ def _einsum(subscripts: str, *operands: torch.Tensor) -> torch.Tensor:
 def multiply_rows(masses: torch.Tensor, left: torch.Tensor, right: torch.Tensor, products: torch.Tensor) -> None:
     """Products of rows (C, D) float64 without gaps, left by left and left by right, times masses (C,): (2, C)."""
     n_rows, n_features = left.shape
-    row_products[(triton.cdiv(n_rows, PRODUCT_ROWS),)](
+    row_products[(pieces_of(n_rows, PRODUCT_ROWS),)](
         masses, left, right, n_rows, n_features, products, ROWS=PRODUCT_ROWS,
-        FEATURES=min(PRODUCT_FEATURES, triton.next_power_of_2(n_features)),
+        FEATURES=min(PRODUCT_FEATURES, power_of_two(n_features)),
     )  # fmt: skip
 
 

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-import triton
 
 from .kernels.seeding import seed_in_cells
 from .kernels.tables import PITCH, fill_tables, seed_by_tables
 from .partition import Partition, columns_of
 from .points import DevicePoints, upload
+from .sizes import pieces_of, power_of_two
 
 #: Rows of a cell, and features of them, that a program compares with a candidate at a time.
 MOST_ROWS, LEAST_ROWS, FEATURES = 1024, 128, 16
@@ -109,17 +109,17 @@ def _by_tables(
     table_start = upload(bounds[:-1] // PITCH.value, device)
     tables = torch.empty(int(bounds[-1]), device=device)
     longest = int(sizes.max())
-    n_tiles = triton.cdiv(longest, TILE)
+    n_tiles = pieces_of(longest, TILE)
     columns = columns_of(points, groups.order)
     fill_tables[(len(sizes), n_tiles * n_tiles)](
         columns, len(groups.order), points.n_features, groups.start, table_start, tables, n_tiles, TILE=TILE,
         FEATURES=TABLE_FEATURES, num_stages=1,
     )  # fmt: skip
-    rows = max(LEAST_ROWS, triton.next_power_of_2(longest))
+    rows = max(LEAST_ROWS, power_of_two(longest))
     n_trials = uniforms.shape[1]
     seed_by_tables[(len(sizes),)](
         tables, table_start, groups.order, groups.start, seed_start, points.weights[groups.order], uniforms,
-        sample.masses, seeds, potentials, N_TRIALS=n_trials, TRIALS=triton.next_power_of_2(n_trials), ROWS=rows,
+        sample.masses, seeds, potentials, N_TRIALS=n_trials, TRIALS=power_of_two(n_trials), ROWS=rows,
         num_warps=min(MOST_WARPS, max(1, rows // TABLE_WARP_ROWS)),
     )  # fmt: skip
 
@@ -135,7 +135,7 @@ def _by_blocks(
     """Distances from the rows of a cell to each candidate, block by block."""
     device, groups = points.device, sample.groups
     n_rows, longest = len(groups.order), int(sample.sizes.max())
-    at_once = min(MOST_ROWS, max(LEAST_ROWS, triton.next_power_of_2(longest)))
+    at_once = min(MOST_ROWS, max(LEAST_ROWS, power_of_two(longest)))
     n_blocks = -(-sample.sizes // at_once)
     bounds = np.concatenate([[0], np.cumsum(n_blocks)])
     block_start = upload(bounds, device)
@@ -145,6 +145,6 @@ def _by_blocks(
         block_start, points.weights[groups.order], uniforms, sample.masses, torch.empty(n_rows, device=device),
         torch.empty((n_trials, n_rows), device=device),
         torch.empty(int(bounds[-1]), dtype=torch.float64, device=device), seeds, potentials, N_TRIALS=n_trials,
-        TRIALS=triton.next_power_of_2(n_trials), BLOCKS=triton.next_power_of_2(int(n_blocks.max())), ROWS=at_once,
-        FEATURES=min(FEATURES, triton.next_power_of_2(points.n_features)), num_warps=at_once // WARP_ROWS,
+        TRIALS=power_of_two(n_trials), BLOCKS=power_of_two(int(n_blocks.max())), ROWS=at_once,
+        FEATURES=min(FEATURES, power_of_two(points.n_features)), num_warps=at_once // WARP_ROWS,
     )  # fmt: skip

@@ -12,7 +12,7 @@ from ..algorithm.models.families import Family
 from ..algorithm.models.mixture import Mixture
 from ..algorithm.models.mstep import NOISE, JointStatistics
 from ..algorithm.natural import Natural
-from .arrays import DeviceArray, as_tensor
+from .arrays import DeviceArray, Told, as_tensor
 from .costs import Costs
 from .neighbourhoods import DeviceNeighbourhoods
 from .points import DevicePoints
@@ -130,7 +130,7 @@ class DeviceJointSearch(DeviceSearch):
         labels: torch.Tensor,
         neighbourhoods: DeviceNeighbourhoods,
         truncation: int,
-        start_error: float,
+        start_error: float | Told,
         variance_floor: float,
         family: Family,
     ) -> None:

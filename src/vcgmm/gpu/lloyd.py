@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
 import torch
-import triton
 
 from .cells import Groups, cut, sort_by_group
 from .kernels.lloyd import move_centres, sum_by_nearest
-from .nearest import lists_between, nearest_listed
-from .points import DevicePoints, upload
+from .nearest import Lists, nearest_listed
+from .points import DevicePoints
+from .sizes import power_of_two
 from .sums import Entries, weighted_sums
 from .tiling import REGISTERS, aligned, grain_of
 
@@ -27,7 +26,7 @@ def lloyd_steps(
     points: DevicePoints,
     groups: Groups,
     origins: torch.Tensor,
-    list_start: np.ndarray,
+    lists: Lists,
     centres: torch.Tensor,
     steps: int,
 ) -> torch.Tensor:
@@ -40,8 +39,8 @@ def lloyd_steps(
         Points of every cell; a sample will do.
     origins : (n_cells, D) float32 tensor
         What coordinates of a cell are taken about.
-    list_start : (n_cells + 1,) int64 array
-        Cell i has the centres list_start[i]..list_start[i + 1] - 1.
+    lists : Lists
+        Centres of every cell, one after the other, as of `lists_between`.
     centres : (C, D) float32 tensor
     steps : int
 
@@ -49,38 +48,36 @@ def lloyd_steps(
     -------
     (C, D) float32 tensor, rows as of `tiling.aligned`
     """
-    width = int(np.diff(list_start).max())
-    n_tiles = len(groups.order) // POINTS + len(list_start) - 1
-    fits = n_tiles * width * (points.n_features + 1) <= SUMMED_VALUES
+    n_tiles = len(groups.order) // POINTS + len(lists.length)
+    fits = n_tiles * lists.longest * (points.n_features + 1) <= SUMMED_VALUES
     step = _by_tiles if fits else _by_sorting
-    return step(points, groups, origins, list_start, aligned(centres), steps)
+    return step(points, groups, origins, lists, aligned(centres), steps)
 
 
 def _by_tiles(
     points: DevicePoints,
     groups: Groups,
     origins: torch.Tensor,
-    list_start: np.ndarray,
+    lists: Lists,
     centres: torch.Tensor,
     steps: int,
 ) -> torch.Tensor:
     """With two kernels a step: a host that has to launch a dozen is slower than the device on small data."""
-    n_cells, n_features, width = len(list_start) - 1, points.n_features, int(np.diff(list_start).max())
+    n_cells, n_features, start, width = len(lists.length), points.n_features, lists.first, lists.longest
     pieces = cut(groups.start, POINTS, len(groups.order))
-    start = upload(list_start, points.device)
     sums = torch.empty(len(pieces) * width * (n_features + 1), dtype=torch.float32, device=points.device)
     for _ in range(steps):
         sum_by_nearest[(len(pieces),)](
             points.stored, points.stored.stride(0), n_features, points.scale, groups.order, pieces.table, origins,
             origins.stride(0), start, width, centres, centres.stride(0), points.weights, sums, POINTS=POINTS,
-            CENTRES=min(CENTRES, max(16, triton.next_power_of_2(width))), FEATURES=FEATURES,
+            CENTRES=min(CENTRES, max(16, power_of_two(width))), FEATURES=FEATURES,
             GRAIN=grain_of(n_features, points.stored.stride(0)), MODE=points.precision, num_warps=WARPS,
             num_stages=1, maxnreg=REGISTERS,
         )  # fmt: skip
         move_centres[(n_cells, width)](
             sums, groups.start, POINTS, n_features, origins, origins.stride(0), start, width, centres,
             centres.stride(0), TILES=ADDED_TILES,
-            FEATURES=min(ADDED_FEATURES, triton.next_power_of_2(n_features)), num_warps=2,
+            FEATURES=min(ADDED_FEATURES, power_of_two(n_features)), num_warps=2,
         )  # fmt: skip
     return centres
 
@@ -89,12 +86,11 @@ def _by_sorting(
     points: DevicePoints,
     groups: Groups,
     origins: torch.Tensor,
-    list_start: np.ndarray,
+    lists: Lists,
     centres: torch.Tensor,
     steps: int,
 ) -> torch.Tensor:
     """With points sorted by centre, where sums by tile would take too much memory."""
-    lists = lists_between(list_start, points.device)
     for _ in range(steps):
         ids, _ = nearest_listed(points, groups, origins, lists, centres, by_place=True)
         members = sort_by_group(ids.view(-1), len(centres))

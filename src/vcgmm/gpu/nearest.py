@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
-import triton
 
 from .cells import Groups, Pieces, cut, label_type
 from .costs import Costs
 from .kernels.search import search_tiles, unlisted_costs
 from .kernels.sums import pair_distances
 from .points import DevicePoints, upload
+from .sizes import pieces_of, power_of_two
 from .tiling import Tiling, aligned, grain_of, tiling
 
 #: Pairs, and features of them, that one program compares.
@@ -89,8 +89,8 @@ def lists_of(table: torch.Tensor) -> Lists:
 def lists_between(start: np.ndarray, device: torch.device) -> Lists:
     """Cell i has the centres start[i]..start[i + 1] - 1, by an array (n_cells + 1,) int64 on the host."""
     ids = torch.arange(int(start[-1]), dtype=torch.int32, device=device)
-    bounds = upload(start, device)
-    return Lists(ids, bounds, bounds.diff().to(torch.int32), int(np.diff(start).max()))
+    lengths = np.diff(start)
+    return Lists(ids, upload(start, device), upload(lengths.astype(np.int32), device), int(lengths.max()))
 
 
 def nearest_listed(
@@ -192,7 +192,7 @@ def launch_search(
         len(centres),
         winners if posterior is None else posterior.facts,
         N_BEST=n_best,
-        COLUMNS=triton.next_power_of_2(n_best),
+        COLUMNS=power_of_two(n_best),
         POINTS=tiles.points,
         CENTRES=tiles.centres,
         FEATURES=tiles.features,
@@ -234,11 +234,11 @@ def unlisted_distances(
     n_points, n_best = old.shape
     extra = torch.empty(old.shape, dtype=torch.float32, device=old.device)
     form, precisions, offsets = Costs.parts(costs, centres)
-    unlisted_costs[(triton.cdiv(n_points, LOOKED_UP),)](
+    unlisted_costs[(pieces_of(n_points, LOOKED_UP),)](
         points.stored, points.stored.stride(0), points.n_features, points.scale, n_points, old, table,
         table.shape[1], centres, centres.stride(0), precisions, offsets, torch.empty_like(old), extra,
-        N_BEST=n_best, COLUMNS=triton.next_power_of_2(n_best), STEPS=table.shape[1].bit_length(),
-        POINTS=LOOKED_UP, PAIRS=COMPARED, FEATURES=min(PAIR_FEATURES, triton.next_power_of_2(points.n_features)),
+        N_BEST=n_best, COLUMNS=power_of_two(n_best), STEPS=table.shape[1].bit_length(),
+        POINTS=LOOKED_UP, PAIRS=COMPARED, FEATURES=min(PAIR_FEATURES, power_of_two(points.n_features)),
         FORM=form,
     )  # fmt: skip
     return extra
@@ -255,10 +255,10 @@ def distances_of(
     out = torch.empty(len(rows), dtype=torch.float32, device=points.device)
     form, precisions, offsets = Costs.parts(costs, centres)
     if len(rows):
-        pair_distances[(triton.cdiv(len(rows), PAIRS),)](
+        pair_distances[(pieces_of(len(rows), PAIRS),)](
             points.stored, points.stored.stride(0), points.n_features, points.scale, rows, ids, len(rows), centres,
             centres.stride(0), precisions, offsets, out, PAIRS=PAIRS,
-            FEATURES=min(PAIR_FEATURES, triton.next_power_of_2(points.n_features)), FORM=form,
+            FEATURES=min(PAIR_FEATURES, power_of_two(points.n_features)), FORM=form,
         )  # fmt: skip
     return out
 

@@ -6,7 +6,6 @@ import math
 from typing import Any
 
 import torch
-import triton
 
 from ..algorithm.cells import FOLLOWERS, GROUP_SIZE, LINKED_AT_FIRST, LINKED_EVERY, POOL_SIZE
 from ..algorithm.random import generator
@@ -15,6 +14,7 @@ from .cells import Groups, label_type, sort_by_group
 from .kernels.ranking import join_lists
 from .nearest import lists_of
 from .ranking import AT_ONCE, COMPARED, distinct_in_order, ranked
+from .sizes import power_of_two
 
 #: Up to so many clusters are all compared with one another: on a GPU that is no more work than to divide them.
 ALL_COMPARED = 4096
@@ -261,8 +261,8 @@ def joined(nearest: torch.Tensor, n_neighbors: int, room: int, out: torch.Tensor
         proposals = nearest.new_empty((n_clusters, n_places))
         join_lists[(n_clusters,)](
             nearest, groups.order, groups.start, n_clusters, length, n_neighbors, room, n_places, proposals,
-            candidates, BAND=BAND, PLACES=triton.next_power_of_2(n_places), COUNT=triton.next_power_of_2(length),
-            AT_ONCE=min(AT_ONCE, triton.next_power_of_2(n_places)), num_warps=JOINING_WARPS,
+            candidates, BAND=BAND, PLACES=power_of_two(n_places), COUNT=power_of_two(length),
+            AT_ONCE=min(AT_ONCE, power_of_two(n_places)), num_warps=JOINING_WARPS,
         )  # fmt: skip
         return candidates
     neighbors = nearest[:, :n_neighbors]

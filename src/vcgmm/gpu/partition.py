@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-import triton
 
 from .cells import Groups, sort_by_group
 from .kernels.partition import gather_columns, sample_groups, survey_groups
 from .points import DevicePoints, upload
+from .sizes import pieces_of
 
 #: Members of a group that a program looks at.
 SURVEYED, SAMPLED = 1024, 256
@@ -67,7 +67,7 @@ class Partition:
         uniforms = torch.rand(n_sampled, generator=draws, dtype=torch.float64, device=device)
         sample = torch.empty(n_sampled, dtype=torch.int64, device=device)
         if n_sampled:
-            sample_groups[(triton.cdiv(n_sampled, SAMPLED),)](
+            sample_groups[(pieces_of(n_sampled, SAMPLED),)](
                 self.groups.order, self.groups.start, start, n_groups, uniforms, n_sampled, sample,
                 STEPS=n_groups.bit_length(), MEMBERS=SAMPLED,
             )  # fmt: skip
@@ -78,7 +78,7 @@ def columns_of(points: DevicePoints, rows: torch.Tensor) -> torch.Tensor:
     """Coordinates of these points (n,) int64, feature by feature: (D, n) float32."""
     n_features, n_rows = points.n_features, len(rows)
     columns = torch.empty((n_features, n_rows), device=points.device)
-    gather_columns[(triton.cdiv(n_rows, TURNED), triton.cdiv(n_features, TURNED_FEATURES))](
+    gather_columns[(pieces_of(n_rows, TURNED), pieces_of(n_features, TURNED_FEATURES))](
         points.stored, points.stored.stride(0), n_features, points.scale, rows, n_rows, columns, ROWS=TURNED,
         FEATURES=TURNED_FEATURES,
     )  # fmt: skip

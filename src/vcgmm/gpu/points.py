@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from ..algorithm.frame import Frame
+from .arrays import Told
 
 #: Types in which rows may lie on the device as they are.
 STORED = (torch.float32, torch.bfloat16, torch.float16, torch.uint8, torch.int8)
@@ -75,8 +76,12 @@ class DevicePoints:
 
     @cached_property
     def total_weight(self) -> float:
-        """Sum of the weights; the host waits for it once."""
+        """Sum of the weights; the host waits for it once, where it was not told."""
         return float(self.weights.double().sum())
+
+    def error_of(self, distances: torch.Tensor) -> Told:
+        """Weighted sum of squared distances (N',) float32, on its way to the host."""
+        return Told(torch.dot(self.weights.double(), distances.double()).view(1))
 
     def put_back(self) -> None:
         """They are never put in another order."""

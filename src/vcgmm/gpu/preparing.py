@@ -200,11 +200,12 @@ class Plan:
         self, stored: torch.Tensor, scale: float, weights: np.ndarray | None, frame: Frame
     ) -> DevicePoints:
         """Points of these weights (N',) float64, or of weight 1."""
-        if weights is None:
-            on_device = torch.ones(len(stored), device=self.device)
-        else:
+        if weights is not None:
             on_device = torch.from_numpy(np.ascontiguousarray(weights, dtype=np.float32)).to(self.device)
-        return DevicePoints(stored, scale, on_device, frame, self.precision)
+            return DevicePoints(stored, scale, on_device, frame, self.precision)
+        points = DevicePoints(stored, scale, torch.ones(len(stored), device=self.device), frame, self.precision)
+        points.total_weight = float(len(stored))
+        return points
 
     def _check_distinct(self, tensor: torch.Tensor, n_samples: int) -> None:
         n_clusters = self.settings.n_components

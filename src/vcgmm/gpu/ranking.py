@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import torch
-import triton
 
 from .kernels.ranking import first_distinct, rank_rows
+from .sizes import power_of_two
 
 #: Rows up to so long are ranked by one program each; of a warp, so many values.
 RANKED, WARP_VALUES = 4096, 1024
@@ -35,10 +35,10 @@ def ranked(values: torch.Tensor, count: int, out: torch.Tensor | None = None) ->
         out = torch.empty((*values.shape[:-1], count), dtype=torch.int64, device=values.device)
     n_places = values.shape[-1]
     if n_places <= RANKED:
-        width = triton.next_power_of_2(n_places)
+        width = power_of_two(n_places)
         rank_rows[(out.numel() // count,)](
-            values.contiguous(), n_places, out, count, PLACES=width, COUNT=triton.next_power_of_2(count),
-            AT_ONCE=min(OTHERS, triton.next_power_of_2(count)), num_warps=max(1, min(8, width // WARP_VALUES)),
+            values.contiguous(), n_places, out, count, PLACES=width, COUNT=power_of_two(count),
+            AT_ONCE=min(OTHERS, power_of_two(count)), num_warps=max(1, min(8, width // WARP_VALUES)),
         )  # fmt: skip
         return out
     bits = values.contiguous().view(torch.int32)
@@ -68,8 +68,8 @@ def distinct_in_order(ids: torch.Tensor, count: int, n_ids: int) -> torch.Tensor
         return _distinct_by_sorting(ids, count, n_ids)
     found = ids.new_empty((len(ids), count))
     first_distinct[(len(ids),)](
-        ids.contiguous(), n_places, found, count, PLACES=triton.next_power_of_2(n_places),
-        COUNT=triton.next_power_of_2(count), AT_ONCE=min(AT_ONCE, triton.next_power_of_2(n_places)),
+        ids.contiguous(), n_places, found, count, PLACES=power_of_two(n_places),
+        COUNT=power_of_two(count), AT_ONCE=min(AT_ONCE, power_of_two(n_places)),
     )  # fmt: skip
     return found
 

@@ -102,8 +102,8 @@ class DeviceSearch:
         A near cluster of every point.
     neighbourhoods : DeviceNeighbourhoods
     truncation : int
-    start_error : float
-        Weighted squared distance to `labels`.
+    start_error : float or Told
+        Weighted squared distance to `labels`; it may be on its way to the host.
     variance_floor : float
     """
 
@@ -113,14 +113,14 @@ class DeviceSearch:
         labels: torch.Tensor,
         neighbourhoods: DeviceNeighbourhoods,
         truncation: int,
-        start_error: float,
+        start_error: float | Told,
         variance_floor: float,
     ) -> None:
         self.points = points
         self.total_weight = points.total_weight
         self.neighbourhoods = neighbourhoods
         self.truncation = truncation
-        self.start_error = start_error
+        self._start_error = start_error
         self.variance_floor = variance_floor
         shape = (len(points), truncation)
         self.winners = torch.full(shape, -1, dtype=torch.int32, device=points.device)
@@ -132,6 +132,11 @@ class DeviceSearch:
         self._cells: Cells | None = None
         self._used: torch.Tensor | None = None
         self._moves: torch.Tensor | None = None  # of the last E-step
+
+    @property
+    def start_error(self) -> float:
+        """Weighted squared distance to the labels that it began with; the host may wait for it."""
+        return float(self._start_error)
 
     @property
     def neighbors(self) -> np.ndarray:
@@ -151,10 +156,10 @@ class DeviceSearch:
 
     def e_step(self, means: Any, variance: float | None) -> Statistics:
         """New winners and neighbours, and the sums of the M-step."""
-        if variance is None:
-            variance = initial_variance(self.start_error, self.total_weight, means.shape[1], self.variance_floor)
         self._used = used = aligned(as_tensor(means, self.points.device), self._used)
         linked = self.neighbourhoods.update(used)
+        if variance is None:  # the error of the start may still be on its way: clusters are linked in the meantime
+            variance = initial_variance(self.start_error, self.total_weight, used.shape[1], self.variance_floor)
         found = self.search(used, 0.5 / variance)
         before = self._moves
         sums = weighted_sums(self.points, self.entries(), used, before=before)
@@ -209,7 +214,7 @@ class DeviceSearch:
         self._posterior.labels.copy_(self.winners[:, 0])
         self._cells = None
         self._only_labels = bool((self.winners[:, 1:] < 0).all())
-        self.start_error = state["start_error"]
+        self._start_error = state["start_error"]
         self.neighbourhoods.restore(state)
 
     def entries(self) -> Entries:

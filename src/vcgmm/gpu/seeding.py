@@ -29,7 +29,7 @@ def assign(points: DevicePoints, means: torch.Tensor) -> Start:
     """Start from given means (C, D): every point goes to its nearest, found by comparing with all."""
     centres = means.float()
     ids, near = nearest_of_all(points, centres, mode=points.precision)
-    error = float(torch.dot(points.weights.double(), near[:, 0].double()))
+    error = float(points.error_of(near[:, 0]))
     labels = ids[:, 0].contiguous()
     return Start(DeviceArray(means.double()), labels, error, len(points) * len(means))  # type: ignore[arg-type]
 

@@ -163,7 +163,7 @@ def lift(points: DevicePoints, labels: torch.Tensor, n_clusters: int, n_evaluati
     empty = torch.nonzero(groups.sizes == 0).view(-1).cpu().numpy()
     if len(empty):
         _fill(points, labels, distances, means, empty, groups.sizes)
-    error = float(torch.dot(points.weights.double(), distances.double()))
+    error = points.error_of(distances)
     return Start(DeviceArray(means), labels, error, n_evaluations + len(points))  # type: ignore[arg-type]
 
 

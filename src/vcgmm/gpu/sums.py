@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
-import triton
 
 from .cells import Pieces, cut, sort_by_group
 from .functions import N_PRODUCTS, multiply_rows
 from .kernels.sums import merge_runs, sum_runs
 from .points import DevicePoints
+from .sizes import pieces_of, power_of_two
 
 #: Entries that one program adds up in float32; beyond, sums are merged in float64.
 RUN = 512
@@ -117,8 +117,8 @@ def weighted_sums(
 
     run_sums, run_masses = room(n_runs, n_features, dtype=torch.float32), room(n_runs, dtype=torch.float32)
     run_squares = room(n_runs, n_features, dtype=torch.float32) if squares else run_sums
-    features = min(FEATURES, triton.next_power_of_2(n_features))
-    n_parts = triton.cdiv(n_features, features)
+    features = min(FEATURES, power_of_two(n_features))
+    n_parts = pieces_of(n_features, features)
     sum_runs[(n_runs, n_parts)](
         points.stored, points.stored.stride(0), n_features, points.scale, entries.order, entries.parts, runs.table,
         origins, origins.stride(0), run_sums, run_squares, run_masses, PER_ROW=entries.per_row,
@@ -145,6 +145,6 @@ def sums_of_pieces(facts: torch.Tensor, pieces: Pieces) -> torch.Tensor:
     unused = torch.empty(n_groups, dtype=torch.float64, device=facts.device)
     merge_runs[(n_groups, 1)](
         facts, facts, pieces.start, pieces.size, width, sums, unused, sums, unused,
-        FEATURES=triton.next_power_of_2(width), MOVES=False,
+        FEATURES=power_of_two(width), MOVES=False,
     )  # fmt: skip
     return sums

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
-import triton
+
+from .sizes import power_of_two
 
 #: Cells of so many points, in so many dimensions, are worth tiles of twice the size.
 MANY_POINTS, WIDE = 96, 256
@@ -54,10 +55,10 @@ def tiling(n_features: int, points_per_cell: float, n_centres: int, mode: str) -
         What products are computed in.
     """
     points = 128 if points_per_cell >= MANY_POINTS and n_features >= WIDE else 64
-    centres = min(128, max(16, triton.next_power_of_2(n_centres)))
+    centres = min(128, max(16, power_of_two(n_centres)))
     # With "fp32" each operand is two: fewer tiles at a time are better than waiting for memory.
     narrow = 32 if mode == "fp32" or (mode == "bf16" and points == 128) else 16
-    features = min(narrow, max(16, triton.next_power_of_2(n_features)))
+    features = min(narrow, max(16, power_of_two(n_features)))
     # Rows that do not begin at multiples of 16 values are read few at a time: copies ahead of time then cost more
     # than they save.
     n_stages = 3 if n_features % ALIGNED == 0 else 1

@@ -45,7 +45,8 @@ def two_level(points: DevicePoints, n_clusters: int, rng: np.random.Generator) -
     cells = DeviceCells(points, rng, n_clusters)
     divide(cells, n_clusters)
     means = DeviceArray(cells.centres.double())
-    return Start(means, cells.labels, cells.error(), cells.n_evaluations)  # type: ignore[arg-type]
+    error = points.error_of(cells.distances)
+    return Start(means, cells.labels, error, cells.n_evaluations)  # type: ignore[arg-type]
 
 
 class DeviceCells:
@@ -85,10 +86,6 @@ class DeviceCells:
         """Weighted squared error of each of them, (n_cells,) float64."""
         return self._partition.errors
 
-    def error(self) -> float:
-        """That of all points."""
-        return float(torch.dot(self.points.weights.double(), self.distances.double()))
-
     def split(self, children: np.ndarray) -> np.ndarray:
         """Replace every cell by as many as told, (n_cells,) int64; returns the parent of each new cell."""
         cells = self._partition
@@ -100,7 +97,7 @@ class DeviceCells:
         parents = np.repeat(np.arange(len(children)), np.diff(seeds.start))[seeds.rows >= 0]
         centre_start = np.concatenate([[0], np.cumsum(seeds.rows >= 0)])[seeds.start]
         taken = upload(seeds.rows[seeds.rows >= 0], self.points.device)
-        self._lloyd(taken, centre_start, COARSE_SAMPLE, COARSE_STEPS)
+        self._lloyd(taken, centre_start, self._some(centre_start, COARSE_SAMPLE), COARSE_STEPS)
         self._partition = Partition.by(self.labels, len(self.centres), self.points.weights, self.distances)
         return parents
 
@@ -111,17 +108,20 @@ class DeviceCells:
         after the other, as on the host, would keep a single program busy.
         """
         points, whole = self.points, self._partition
-        some = whole.sample(np.minimum(whole.sizes, RANDOM_SAMPLE * n_cells), self.draws).groups
+        some = whole.sample(np.minimum(whole.sizes, RANDOM_SAMPLE * n_cells), self.draws)
+        order = some.groups.order
         n_random = n_cells - n_cells // 2
         first = whole.sample(np.array([n_random]), self.draws).groups.order
         lists = lists_between(np.array([0, n_random]), points.device)
-        _, near = nearest_listed(points, some, self.centres, lists, aligned(points.at(first)), by_place=True)
+        _, near = nearest_listed(
+            points, some.groups, self.centres, lists, aligned(points.at(first)), by_place=True
+        )
         # The smallest of exponential times over masses: draws without replacement, in one go.
-        races = torch.empty(len(some.order), device=points.device).exponential_(generator=self.draws)
-        times = races / (points.weights[some.order] * near.view(-1))
-        others = torch.topk(times, n_cells // 2, largest=False).indices
-        self.n_evaluations += len(some.order) * n_random
-        self._lloyd(torch.cat([first, some.order[others]]), np.array([0, n_cells]), RANDOM_SAMPLE, RANDOM_STEPS)
+        races = torch.empty(len(order), device=points.device).exponential_(generator=self.draws)
+        times = races / (points.weights[order] * near.view(-1))
+        others = torch.argsort(times, stable=True)[: n_cells // 2]
+        self.n_evaluations += len(order) * n_random
+        self._lloyd(torch.cat([first, order[others]]), np.array([0, n_cells]), some, RANDOM_STEPS)
         self._partition = Partition.by(self.labels, n_cells, points.weights, self.distances)
         return np.zeros(n_cells, np.int64)
 
@@ -134,7 +134,8 @@ class DeviceCells:
         shares = share_by_potential(seeds.potentials, seeds.start, available, n_clusters)
         taken = seeds.rows[np.arange(len(cell)) - seeds.start[cell] < shares[cell]]
         centre_start = np.concatenate([[0], np.cumsum(shares)])
-        self._lloyd(upload(taken, self.points.device), centre_start, FINE_SAMPLE, FINE_STEPS)
+        some = self._some(centre_start, FINE_SAMPLE)
+        self._lloyd(upload(taken, self.points.device), centre_start, some, FINE_STEPS)
 
     def top_up(self, n_clusters: int) -> None:
         """Where cells ran out of different points, draw the clusters that are missing by D^2 from all points."""
@@ -156,15 +157,18 @@ class DeviceCells:
         self.n_evaluations += int((np.minimum(cells.sizes, SEED_SAMPLE * wanted) * draws).sum())
         return seed_cells(self.points, cells, wanted, SEED_SAMPLE, TRIALS, self.draws)
 
-    def _lloyd(self, seeds: torch.Tensor, centre_start: np.ndarray, sample: int, steps: int) -> None:
-        """Lloyd steps inside the cells from seeds (n,) on a sample of each, then one assignment of all points."""
+    def _some(self, centre_start: np.ndarray, per_centre: int) -> Partition:
+        """So many members of every cell for each of its centres; all where there are no more."""
+        cells = self._partition
+        counts = np.minimum(cells.sizes, per_centre * np.diff(centre_start))
+        return cells if (counts == cells.sizes).all() else cells.sample(counts, self.draws)
+
+    def _lloyd(self, seeds: torch.Tensor, centre_start: np.ndarray, some: Partition, steps: int) -> None:
+        """Lloyd steps inside the cells from seeds (n,) on some of their points, then one assignment of all."""
         points, cells = self.points, self._partition
         k = np.diff(centre_start)
-        counts = np.minimum(cells.sizes, sample * k)
-        some = cells.groups if (counts == cells.sizes).all() else cells.sample(counts, self.draws).groups
-        centres = points.at(seeds)
-        centres = lloyd_steps(points, some, self.centres, centre_start, centres, steps)
         lists = lists_between(centre_start, points.device)
+        centres = lloyd_steps(points, some.groups, self.centres, lists, points.at(seeds), steps)
         ids, near = nearest_listed(points, cells.groups, self.centres, lists, centres)
-        self.n_evaluations += int((counts * k * steps + cells.sizes * k).sum())
+        self.n_evaluations += int((some.sizes * k * steps + cells.sizes * k).sum())
         self.centres, self.labels, self.distances = centres, ids.view(-1), near.view(-1)

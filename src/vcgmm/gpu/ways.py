@@ -28,9 +28,17 @@ class Way(DeviceArray):
 
 
 class _Lazy(DeviceArray):
-    """An array that is computed when it is first asked for."""
+    """An array that follows from a way, computed when it is first asked for.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    way : Way
+    factor : float
+    """
+
+    def __init__(self, way: Way, factor: float) -> None:
+        self.way = way
+        self.factor = factor
         self._tensor: torch.Tensor | None = None
 
     @property
@@ -40,23 +48,17 @@ class _Lazy(DeviceArray):
             self._tensor = self._compute()
         return self._tensor
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """As of an array; known before it is computed."""
+        return self.way.shape
+
     def _compute(self) -> torch.Tensor:
         raise NotImplementedError
 
 
 class Multiple(_Lazy):
-    """Some times a way.
-
-    Parameters
-    ----------
-    way : Way
-    factor : float
-    """
-
-    def __init__(self, way: Way, factor: float) -> None:
-        super().__init__()
-        self.way = way
-        self.factor = factor
+    """Some times a way."""
 
     def _compute(self) -> torch.Tensor:
         return self.factor * self.way.tensor
@@ -86,10 +88,8 @@ class Moved(_Lazy):
     """
 
     def __init__(self, start: Means, way: Way, factor: float) -> None:
-        super().__init__()
+        super().__init__(way, factor)
         self.start = start
-        self.way = way
-        self.factor = factor
 
     def _compute(self) -> torch.Tensor:
         return torch.add(self.start.tensor, self.way.tensor, alpha=self.factor)

@@ -29,23 +29,26 @@ class Launched:
     def __init__(self, kernel: Any) -> None:
         self._kernel = kernel
         self._names = tuple(kernel.arg_names)
-        self._compiled: dict[tuple[Any, ...], tuple[Any, tuple[Any, ...]]] = {}
+        self._compiled: dict[tuple[Any, ...], tuple[Any, ...]] = {}
 
     def __getitem__(self, grid: tuple[int, ...]) -> Callable[..., None]:
         """What launches the kernel on a grid."""
         return partial(self._launch, grid)
 
     def _launch(self, grid: tuple[int, ...], *arguments: Any, **options: Any) -> None:
-        key = (arguments[0].device, *map(_look, arguments), *options.values())
+        device = arguments[0].device
+        key = (device, *map(_look, arguments), *options.values())
         found = self._compiled.get(key)
         if found is not None:
-            compiled, constants = found
-            compiled[(*grid, 1, 1)[:3]](*arguments, *constants)
+            # As `compiled[grid]` does it, without looking for hooks and for the device once more.
+            run, function, facts, constants = found
+            stream = torch._C._cuda_getCurrentRawStream(device.index)
+            run(*(*grid, 1, 1)[:3], stream, function, facts, None, None, None, *arguments, *constants)
             return
         compiled = self._kernel[grid](*arguments, **options)
         if compiled is not None:  # the interpreter compiles nothing
             constants = tuple(options[name] for name in self._names[len(arguments) :])
-            self._compiled[key] = compiled, constants
+            self._compiled[key] = compiled.run, compiled.function, compiled.packed_metadata, constants
 
 
 def _look(value: Any) -> Any:
