@@ -116,11 +116,13 @@ def afkmc2(
     uniforms = rng.random(shape)
     potential = weights / np.where(proposal > 0, proposal, 1.0)
     n_evaluations = len(points)
+    centres = np.empty((n_clusters, points.shape[1]), points.dtype)
+    centres[0] = points[indices[0]]
     for begin in range(0, n_clusters - 1, CHAINS):
         batch = slice(begin, min(begin + CHAINS, n_clusters - 1))
         drawn = proposals[batch]
         rows = points[drawn.ravel()]
-        _, distances = nearest(rows, points[indices[: begin + 1]], workers)
+        _, distances = nearest(rows, centres[: begin + 1], workers)
         places = np.empty(len(drawn), np.int64)
         run_chains(
             rows, potential[drawn], distances.astype(np.float64).reshape(drawn.shape), uniforms[batch], places
@@ -130,9 +132,11 @@ def afkmc2(
         indices[begin + 1 : begin + 1 + len(drawn)] = chosen
         for place in begin + 1 + np.flatnonzero(chosen < 0):  # a chain that met nothing but centres
             found = np.concatenate([indices[:place], chosen[place - begin :]])
-            centres = points[found[found >= 0]]
-            indices[place], n_more = _go_on(points, weights, running, last, centres, rng, workers)
+            known = points[found[found >= 0]]
+            indices[place], n_more = _go_on(points, weights, running, last, known, rng, workers)
             n_evaluations += n_more
+        new = slice(begin + 1, begin + 1 + len(drawn))
+        centres[new] = points[indices[new]]
         advance(len(drawn))
     return Seeds(indices, n_evaluations)
 
