@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import gc
+import subprocess
+import sys
 
 import numba
 import numpy as np
@@ -71,6 +73,26 @@ def test_in_a_numba_of_another_make_parts_are_compiled_as_all_else(
     kernel(values)
     assert values.tolist() == [2.0, 3.0, 4.0]
     assert not isinstance(library_of(part), PartLibrary)
+
+
+WITHOUT_INSIDES = """
+import sys
+
+sys.modules["vcgmm.kernels.compiling"] = None
+import numpy as np
+
+from vcgmm.kernels.jit import FAST, _PART_OPTIONS, _compiled
+
+part = _compiled(lambda values: values[0] + values[1], **_PART_OPTIONS, fastmath=FAST)
+kernel = _compiled(lambda values: 2 * part(values), cache=False, fastmath=FAST)
+assert "pipeline_class" not in _PART_OPTIONS
+print(kernel(np.arange(3.0)))
+"""
+
+
+def test_kernels_do_without_what_cannot_be_imported() -> None:
+    done = subprocess.run([sys.executable, "-c", WITHOUT_INSIDES], capture_output=True, check=True, text=True)
+    assert done.stdout.split() == ["2.0"]
 
 
 @pytest.mark.parametrize("enabled", [True, False])

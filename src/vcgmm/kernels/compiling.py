@@ -67,7 +67,7 @@ class PartLowering(NativeLowering):
         name, module = lowered.fndesc.qualname.split(".")[-1], lowered.fndesc.lookup_module()
         stub = _dynfunc.make_function(module, name, "", 0, lowered.env, (library,))
         context.insert_user_function(stub, lowered.fndesc, [library])
-        state.reload_init.extend(library._reload_init)
+        state.reload_init.extend(getattr(library, "_reload_init", ()))  # 0.61 has none
         state["cr"] = lowered._replace(cfunc=stub)
 
 

@@ -24,7 +24,12 @@ import numba
 from numba import types
 from numba.extending import typeof_impl
 
-from .compiling import KernelCompiler, PartCompiler
+try:
+    from .compiling import KernelCompiler, PartCompiler
+except (ImportError, AttributeError):  # a numba whose insides are others: all is compiled in its own way
+    _COMPILERS: tuple[dict[str, Any], dict[str, Any]] = {}, {}
+else:
+    _COMPILERS = {"pipeline_class": KernelCompiler}, {"pipeline_class": PartCompiler}
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
@@ -37,11 +42,11 @@ _OPTIONS: dict[str, Any] = {
     "cache": True,
     "error_model": "numpy",
     "no_cfunc_wrapper": True,
-    "pipeline_class": KernelCompiler,
+    **_COMPILERS[0],
 }
 
 #: … and what is different for those that only kernels call: they are in the kernels' files, and need none.
-_PART_OPTIONS: dict[str, Any] = {"cache": False, "no_cpython_wrapper": True, "pipeline_class": PartCompiler}
+_PART_OPTIONS: dict[str, Any] = {"cache": False, "no_cpython_wrapper": True, **_COMPILERS[1]}
 
 
 def kernel(function: Function) -> Function:
