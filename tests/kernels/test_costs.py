@@ -9,7 +9,8 @@ from vcgmm.algorithm.models import reference
 from vcgmm.algorithm.models.mixture import Mixture
 from vcgmm.algorithm.natural import Natural
 from vcgmm.kernels.costs import COST_ERROR, costs_of_pairs, farthest_square, natural_panels, statistics_rows
-from vcgmm.kernels.panels import multiply_panels
+from vcgmm.kernels.panels import costs_by_panels
+from vcgmm.kernels.tiles import ROWS, lanes
 
 pytestmark = pytest.mark.interpreted
 
@@ -40,7 +41,7 @@ def test_a_product_of_coefficients_and_statistics_gives_the_costs(
     seed: int, kind: str, D: int, n_panels: int
 ) -> None:
     rng = np.random.default_rng(seed)
-    C, n = 5, 7
+    C, n = ROWS, lanes(8)
     natural, expected = natural_of(rng, kind, C, D)
     points, origin = rng.normal(size=(n, D)), rng.normal(size=D)
     n_statistics = D + natural.n_squares
@@ -52,9 +53,9 @@ def test_a_product_of_coefficients_and_statistics_gives_the_costs(
     )
     rows, norms = np.zeros((n, n_panels * width)), np.empty(n)
     statistics_rows(points, np.arange(n), 0, n, origin, natural.n_squares, rows, norms)
-    products = np.empty((C, n))
-    multiply_panels(panels, rows, np.empty((width, n)), products, np.empty((C, n)))
-    np.testing.assert_allclose((constants[:, None] + norms - 2 * products).T, expected(points), atol=1e-9)
+    costs = np.empty((C, n))
+    costs_by_panels(panels, rows, constants, norms, np.empty((width, n)), costs)
+    np.testing.assert_allclose(costs.T, expected(points), atol=1e-9)
     own = 1.0 if natural.precisions is None else np.broadcast_to(natural.precisions, (C, D))
     np.testing.assert_allclose(squares, (own * (natural.means - origin) ** 2).sum(axis=1), atol=1e-12)
 

@@ -6,15 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vcgmm.kernels.selection import LANES
-from vcgmm.kernels.winners import choose_absent, choose_winners, cost_from, truncated_posterior
+from vcgmm.kernels.winners import choose_absent, choose_winners, truncated_posterior
 
 pytestmark = pytest.mark.interpreted
-
-
-def test_rounding_makes_no_distance_negative() -> None:
-    products = np.array([[2.0, 1.0]], np.float32)
-    assert cost_from(0, 0, products, np.array([2.0], np.float32), np.ones(2, np.float32)) == 0.0
-    assert cost_from(0, 1, products, np.array([2.0], np.float32), np.ones(2, np.float32)) == 1.0
 
 
 def test_shares_are_relative_to_the_nearest() -> None:
@@ -42,18 +36,17 @@ def test_winners_are_the_least_of_candidates_and_old_ones(seed: int, n_winners: 
     old[0, -1] = -1
     position = np.full(n_clusters, -1, np.int32)
     position[candidates[~is_far]] = np.flatnonzero(~is_far)
-    # A product that gives exactly these costs: constant 0, norm 0.
-    products = np.zeros((L, LANES))
-    products[:, :n] = -0.5 * costs[:, candidates].T
+    of_candidates = np.zeros((L, LANES))
+    of_candidates[:, :n] = costs[:, candidates].T
     best = np.zeros(n_winners * LANES, np.int64)
     for j in range(n):
         best[j::LANES] = np.argsort(costs[j, candidates], kind="stable")[:n_winners]
     slots, near = np.empty((n_winners, LANES), np.int64), np.empty((n_winners, LANES))
     absent = np.empty((2, 2 * n_winners * LANES), np.int64)
-    zeros, order = np.zeros(LANES), np.arange(n)
+    order = np.arange(n)
     n_absent = choose_winners(
-        n, best, L - 1, products, np.zeros(L), zeros, is_far, candidates, position, order, 0, old, slots, near,
-        absent, np.empty(L, np.int32),
+        n, best, L - 1, of_candidates, is_far, candidates, position, order, 0, old, slots, near, absent,
+        np.empty(L, np.int32),
     )  # fmt: skip
     pairs = list(zip(*absent[:, :n_absent].tolist(), strict=True))
     assert len(pairs) == len(set(pairs))  # nothing is computed twice

@@ -17,7 +17,7 @@ from .places import count_up, in_order, narrowed, place_type
 from .sums import Sums
 
 #: Points are put physically in order once this share of them has left its place.
-RESORT_SHARE = 0.4
+RESORT_SHARE = 0.6
 
 
 class BlockedSearch:

@@ -18,32 +18,21 @@ import numpy as np
 
 from .block_sums import add_block, add_facts, hand_over, write_winners
 from .costs import natural_panels, statistics_rows
-from .jit import kernel, part
-from .panels import multiply_panels, panel_shape
+from .jit import kernel
+from .panels import costs_by_panels, panel_shape
 from .prefetch import hint_row
 from .selection import AT_ONCE, FEW, LANES, five_smallest_keys, smallest_keys
+from .tiles import VECTOR_BYTES
 from .winners import choose_absent, choose_winners, truncated_posterior
 
 #: Points in one product: large enough for full speed, small enough that all of it stays in cache.
 BLOCK = LANES
 
-#: Blocks are filled up to a multiple of the first, or where they are small to the second or third: OpenBLAS is
-#: half as fast at sizes in between.
-ROUND, HALF, QUARTER = 32, 16, 8
-
-#: Local sums are handed over to float64 after so many blocks.
-BLOCKS_PER_FLUSH = 8
-
 #: Rows of statistics are filled up to a multiple of so many numbers: full vectors, without a rest.
 VECTOR = 16
 
-
-@part
-def rounded(n: int) -> int:
-    """Columns of the product for a block of n points."""
-    if n <= QUARTER:
-        return QUARTER
-    return HALF if n <= HALF else (n + ROUND - 1) // ROUND * ROUND
+#: Local sums are handed over to float64 after so many blocks.
+BLOCKS_PER_FLUSH = 8
 
 
 @kernel
@@ -112,9 +101,10 @@ def search_tasks(
     n_candidates = candidates.shape[1]
     n_winners = winners.shape[1]
     mask = ~indices[-2]
+    step = VECTOR_BYTES // points.itemsize  # blocks are filled up to a multiple of this
     position = np.empty(n_clusters, np.int32)
     position[:] = -1
-    n_panels, panel_width = panel_shape(n_statistics, n_slots, BLOCK)
+    n_panels, panel_width = panel_shape(n_statistics, BLOCK)
     panels = np.empty((n_panels, n_slots, panel_width), points.dtype)
     panels[:] = 0
     constants = np.empty(n_slots, points.dtype)
@@ -131,8 +121,7 @@ def search_tasks(
     norms = np.empty(BLOCK, points.dtype)
     norms[:] = 0
     flat_columns = np.empty(BLOCK * panel_width, points.dtype)
-    flat_products = np.empty(n_slots * BLOCK, points.dtype)
-    flat_scratch = np.empty(n_slots * BLOCK, points.dtype)
+    flat_costs = np.empty(n_slots * BLOCK, points.dtype)
     best = np.empty((max(n_winners, FEW) + AT_ONCE) * LANES, indices.dtype)
     slots = np.empty((n_winners, BLOCK), np.int64)
     near = np.empty((n_winners, BLOCK), points.dtype)
@@ -167,18 +156,17 @@ def search_tasks(
         for low in range(begin, end, BLOCK):
             high = min(low + BLOCK, end)
             n = high - low
-            width = rounded(n)
-            products = flat_products[: n_slots * width].reshape(n_slots, width)
+            width = (n + step - 1) // step * step
             statistics_rows(points, order, low, high, means[cell], n_squares, local, norms)
             columns = flat_columns[: panel_width * width].reshape(panel_width, width)
-            scratch = flat_scratch[: n_slots * width].reshape(n_slots, width)
-            multiply_panels(panels, local, columns, products, scratch)
+            costs = flat_costs[: n_slots * width].reshape(n_slots, width)
+            costs_by_panels(panels, local, constants, norms, columns, costs)
             if n_winners <= FEW:
-                five_smallest_keys(width, products, constants, norms, indices, best)
+                five_smallest_keys(width, costs, indices, best)
             else:
-                smallest_keys(n_winners, width, products, constants, norms, indices, best)
+                smallest_keys(n_winners, width, costs, indices, best)
             n_absent = choose_winners(
-                n, best, mask, products, constants, norms, is_far, candidates[cell], position, order, low,
+                n, best, mask, costs, is_far, candidates[cell], position, order, low,
                 winners, slots, near, absent, holder,
             )  # fmt: skip
             choose_absent(

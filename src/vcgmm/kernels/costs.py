@@ -24,6 +24,10 @@ import numpy as np
 
 from .distances import squared_distance
 from .jit import part
+from .prefetch import hint_row
+
+#: Rows that lie anywhere are fetched so many ahead.
+AHEAD = 8
 
 #: Nats by which a cost from a product may be off: a candidate where rounding could exceed it is taken directly.
 COST_ERROR = 1e-4
@@ -60,6 +64,8 @@ def statistics_rows(
     n_features = origin.shape[0]
     for j in range(last - first):
         row = rows[first + j]
+        if first + j + AHEAD < rows.shape[0]:
+            hint_row(source, int(rows[first + j + AHEAD]))
         total = out.dtype.type(0)
         for d in range(n_features):
             value = source[row, d] - origin[d]

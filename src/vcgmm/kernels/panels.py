@@ -1,8 +1,7 @@
-"""Products over many features, panel by panel.
+"""Costs by products over many features, panel by panel.
 
-OpenBLAS multiplies small matrices as they lie, at full speed, and copies larger ones into buffers first, which at
-the sizes of a block of points and its candidates takes as long as the product itself.  So features are cut into
-panels, few enough that each product is a small one, and the products are added up.
+The points of a block are turned into columns, which are read again for every few candidates: features are cut into
+panels, few enough that a panel of columns stays in the nearest cache.
 """
 
 from __future__ import annotations
@@ -10,47 +9,43 @@ from __future__ import annotations
 import numpy as np
 
 from .jit import part
+from .tiles import add_products
 from .transpose import transpose
 
-#: Largest number of multiplications in one product, a little below OpenBLAS' own limit of a million.
-LARGEST_PRODUCT = 983_040
+#: Numbers in a panel of columns, at most.
+LARGEST_PANEL = 8_192
 
 
 @part
-def panel_shape(n_features: int, n_rows: int, n_columns: int) -> tuple[int, int]:
-    """Number of panels, and features in each, for products of (n_rows, D) and (D, n_columns)."""
-    widest = max(1, LARGEST_PRODUCT // (n_rows * n_columns))
+def panel_shape(n_features: int, n_columns: int) -> tuple[int, int]:
+    """Number of panels, and features in each, for products with columns (D, n_columns)."""
+    widest = max(1, LARGEST_PANEL // n_columns)
     n_panels = (n_features + widest - 1) // widest
     return n_panels, (n_features + n_panels - 1) // n_panels
 
 
 @part
-def multiply_panels(
+def costs_by_panels(
     panels: np.ndarray,
     rows: np.ndarray,
+    constants: np.ndarray,
+    norms: np.ndarray,
     columns: np.ndarray,
-    products: np.ndarray,
-    scratch: np.ndarray,
+    costs: np.ndarray,
 ) -> None:
-    """Fill products[i, j] = <panels[:, i], rows[j]>.
+    """Fill costs[i, j] = max(constants[i] + norms[j] - 2 <panels[:, i], rows[j]>, 0).
 
     Rows are transposed a panel at a time, while it is in cache.
 
     Parameters
     ----------
-    panels : (P, m, K) float, IN
+    panels : (P, m, K) float, IN, m as in `add_products`
     rows : (>= n, >= P K) float, IN, whatever lies in those that are no points
-    columns : (K, n) float, scratch
-    products : (m, n) float, OUT
-    scratch : of the shape of `products`, not used for one panel
+    constants, norms : (m,) and (>= n,) float, IN
+    columns : (K, n) float, scratch, n as in `add_products`
+    costs : (m, n) float, OUT
     """
-    width = panels.shape[2]
+    width, last = panels.shape[2], panels.shape[0] - 1
     for p in range(panels.shape[0]):
         transpose(columns.shape[1], rows, p * width, columns)
-        if p == 0:
-            np.dot(panels[0], columns, products)
-        else:
-            np.dot(panels[p], columns, scratch)
-            for i in range(products.shape[0]):
-                for j in range(products.shape[1]):
-                    products[i, j] += scratch[i, j]
+        add_products(panels[p], columns, constants, norms, costs, p > 0, p == last)

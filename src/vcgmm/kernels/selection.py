@@ -1,6 +1,6 @@
 """The C' nearest of a block of candidates, those of least cost, for many points at once.
 
-Products come as (candidates x points), so that each step is a loop over points, which LLVM turns into vector
+Costs come as (candidates x points), so that each step is a loop over points, which LLVM turns into vector
 instructions.  A candidate's index travels with its distance in the low bits of the same integer: the bit
 pattern of a non-negative float orders like the float itself, so a minimum of integers moves both.
 
@@ -19,6 +19,7 @@ from numba import types
 from numba.extending import overload
 
 from .jit import FAST, part
+from .tiles import ROWS
 
 #: Up to so many candidates fit beside a float32 distance with 15 bits of mantissa left.
 NARROW = 256
@@ -41,9 +42,9 @@ def key_type(dtype: np.dtype, n_candidates: int) -> type:
 def key_indices(n_candidates: int, dtype: type) -> np.ndarray:
     """Index of every candidate in the keys' type, then a mask that clears it from a key, and the largest key.
 
-    There are as many indices as the next multiple of `AT_ONCE`.
+    There are as many indices as the next multiple of `tiles.ROWS`, which is one of `AT_ONCE`.
     """
-    n_indices = -(-n_candidates // AT_ONCE) * AT_ONCE
+    n_indices = -(-n_candidates // ROWS) * ROWS
     mask = (1 << max(1, int(n_indices - 1).bit_length())) - 1
     return np.array([*range(n_indices), ~mask, np.iinfo(dtype).max], dtype=dtype)
 
@@ -65,9 +66,7 @@ def _compiled_pack(value: float, keep: types.Integer, index: int) -> Callable[..
 def smallest_keys(
     n_best: int,
     n: int,
-    products: np.ndarray,
-    constants: np.ndarray,
-    norms: np.ndarray,
+    costs: np.ndarray,
     indices: np.ndarray,
     best: np.ndarray,
 ) -> None:
@@ -76,21 +75,18 @@ def smallest_keys(
     Parameters
     ----------
     n_best, n : int, IN, how many to keep, of how many points
-    products : (L', >= n) float, IN, inner products of candidates and points; L' a multiple of AT_ONCE
-    constants, norms : (L',) and (>= n,) float, IN, costs are constant + norm - 2 product
+    costs : (L', >= n) float, IN, of candidates for points, never negative; L' a multiple of AT_ONCE
     indices : (L' + 2,) int32 or int64, IN, from `key_indices`
     best : ((n_best + AT_ONCE) * LANES,) int32 or int64, OUT, keys: the k-th of point j is best[k * LANES + j];
         the rest is scratch
     """
-    zero = products.dtype.type(0)
     keep = indices[-2]
     for k in range(n_best * LANES):
         best[k] = indices[-1]
     scratch = n_best * LANES
-    for i in range(products.shape[0]):
+    for i in range(costs.shape[0]):
         for j in range(n):
-            value = constants[i] + norms[j] - (products[i, j] + products[i, j])
-            best[scratch + j] = pack(value if value > zero else zero, keep, indices[i])
+            best[scratch + j] = pack(costs[i, j], keep, indices[i])
         for k in range(n_best):
             for j in range(n):
                 kept = best[k * LANES + j]
@@ -102,9 +98,7 @@ def smallest_keys(
 @part
 def five_smallest_keys(
     n: int,
-    products: np.ndarray,
-    constants: np.ndarray,
-    norms: np.ndarray,
+    costs: np.ndarray,
     indices: np.ndarray,
     best: np.ndarray,
 ) -> None:
@@ -113,25 +107,14 @@ def five_smallest_keys(
     The four are sorted first, a <= b <= c <= d.  Then b cannot be the smallest of all, c is the third at best,
     and d the fourth, so each has one comparison less to make than the one before it.
     """
-    zero = products.dtype.type(0)
     keep = indices[-2]
     for k in range(FEW * LANES):
         best[k] = indices[-1]
-    for i in range(0, products.shape[0], AT_ONCE):
-        square0, square1, square2, square3 = (
-            constants[i], constants[i + 1], constants[i + 2], constants[i + 3],
-        )  # fmt: skip
+    for i in range(0, costs.shape[0], AT_ONCE):
         index0, index1, index2, index3 = indices[i], indices[i + 1], indices[i + 2], indices[i + 3]
         for j in range(n):
-            square = norms[j]
-            value0 = square0 + square - (products[i, j] + products[i, j])
-            value1 = square1 + square - (products[i + 1, j] + products[i + 1, j])
-            value2 = square2 + square - (products[i + 2, j] + products[i + 2, j])
-            value3 = square3 + square - (products[i + 3, j] + products[i + 3, j])
-            a = pack(value0 if value0 > zero else zero, keep, index0)
-            b = pack(value1 if value1 > zero else zero, keep, index1)
-            c = pack(value2 if value2 > zero else zero, keep, index2)
-            d = pack(value3 if value3 > zero else zero, keep, index3)
+            a, b = pack(costs[i, j], keep, index0), pack(costs[i + 1, j], keep, index1)
+            c, d = pack(costs[i + 2, j], keep, index2), pack(costs[i + 3, j], keep, index3)
             a, b = min(a, b), max(a, b)
             c, d = min(c, d), max(c, d)
             a, c = min(a, c), max(a, c)

@@ -11,13 +11,6 @@ from .selection import LANES
 
 
 @part
-def cost_from(slot: np.int64, j: int, products: np.ndarray, constants: np.ndarray, norms: np.ndarray) -> float:
-    """Cost of candidate `slot` for point j of a block, from the product; never negative."""
-    value = constants[slot] + norms[j] - (products[slot, j] + products[slot, j])
-    return max(value, products.dtype.type(0))
-
-
-@part
 def insert(slot: np.int64, cost: float, place: int, j: int, slots: np.ndarray, near: np.ndarray) -> None:
     """Put a cluster where its cost belongs among the first `place` of point j, which are in order."""
     while place > 0 and near[place - 1, j] > cost:
@@ -51,9 +44,7 @@ def choose_winners(
     n: int,
     best: np.ndarray,
     mask: int,
-    products: np.ndarray,
-    constants: np.ndarray,
-    norms: np.ndarray,
+    costs: np.ndarray,
     is_far: np.ndarray | None,
     list_of_candidates: np.ndarray,
     position: np.ndarray,
@@ -72,7 +63,7 @@ def choose_winners(
     n : int, IN, points in the block
     best : (C' * LANES,) int, IN, from `smallest_keys`
     mask : int, IN, the bits of a key that hold the index
-    products, constants, norms : IN, as in `smallest_keys`
+    costs : IN, as in `smallest_keys`
     is_far : (L',) bool or None, IN, candidates for which products are not good; None: there are none
     list_of_candidates : (L,) int32, IN
     position : (C,) int32, IN, place of a cluster in the candidate list, or -1 for one that is not on it or far
@@ -94,15 +85,15 @@ def choose_winners(
     for j in range(n):
         begun = n_absent
         # Keys hold rounded costs: look the full ones up and put near ties in order.
-        before = products.dtype.type(-1)
+        before = costs.dtype.type(-1)
         for k in range(n_winners):
             slot = np.int64(best[k * LANES + j] & mask)
-            cost = cost_from(slot, j, products, constants, norms)
+            cost = costs[slot, j]
             if is_far is not None and is_far[slot]:
                 absent[0, n_absent] = j
                 absent[1, n_absent] = list_of_candidates[slot]
                 n_absent += 1
-                cost = products.dtype.type(np.inf)  # it comes back by itself, in the place that this keeps free
+                cost = costs.dtype.type(np.inf)  # it comes back by itself, in the place that this keeps free
             holder[slot] = j
             if cost >= before:
                 near[k, j] = cost
@@ -123,7 +114,7 @@ def choose_winners(
                     absent[1, n_absent] = known
                     n_absent += 1
             elif holder[slot] != j:
-                cost = cost_from(slot, j, products, constants, norms)
+                cost = costs[slot, j]
                 if cost < near[last, j]:
                     insert(slot, cost, last, j, slots, near)
                     holder[slot] = j
