@@ -11,7 +11,17 @@ from hypothesis import strategies as st
 
 from vcgmm.algorithm import reference
 from vcgmm.algorithm.bound import lower_bound
-from vcgmm.algorithm.mstep import Statistics, as_used, initial_variance, m_step, next_step
+from vcgmm.algorithm.mstep import (
+    AT_ONCE,
+    WORTH_THREADS,
+    LocalStatistics,
+    Statistics,
+    as_used,
+    initial_variance,
+    m_step,
+    next_step,
+)
+from vcgmm.parallel import Workers
 
 
 def random_problem(seed: int, n: int = 30, n_clusters: int = 5, D: int = 2) -> tuple[np.ndarray, ...]:
@@ -70,6 +80,29 @@ def test_means_go_along_the_ways_and_leave_the_sums_alone(step: float) -> None:
     np.testing.assert_array_equal(moved[2], means[2])
     np.testing.assert_array_equal(statistics.shifts, shifts)
     np.testing.assert_array_equal(statistics.means, means)
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+@pytest.mark.parametrize(("n_clusters", "D"), [(7, 3), (3, AT_ONCE + 1), (WORTH_THREADS * 1000, AT_ONCE // 999)])
+def test_threads_take_the_same_steps(n_clusters: int, D: int, n_threads: int) -> None:
+    rng = np.random.default_rng(0)
+    facts: dict[str, Any] = {
+        "variance": 1.0,
+        "scatter": 1.0,
+        "log_sum": 0.0,
+        "total_weight": 1.0,
+        "n_evaluations": 0,
+    }
+    facts["means"] = rng.normal(size=(n_clusters, D)).astype(np.float32)
+    facts["shifts"], facts["masses"] = rng.normal(size=(n_clusters, D)), rng.uniform(0.1, 2.0, n_clusters)
+    facts["shifts"][1], facts["masses"][1] = 0.0, 0.0
+    plain = Statistics(**facts)
+    with Workers(n_threads) as workers:
+        local = LocalStatistics(**facts, workers=workers)
+        for step in (1.0, 1.8):
+            np.testing.assert_array_equal(local.moved(step), plain.moved(step))
+        assert local.gain == pytest.approx(plain.gain, rel=1e-12)
+        assert local.gain == LocalStatistics(**facts, workers=Workers(1)).gain
 
 
 def test_new_means_are_rounded_as_the_next_e_step_would() -> None:

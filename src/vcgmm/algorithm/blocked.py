@@ -11,7 +11,7 @@ from ..parallel import Workers
 from .cells import Neighbourhoods, sort_by_cluster
 from .estep import State, scatter_of
 from .extent import Extent
-from .mstep import Statistics, initial_variance
+from .mstep import LocalStatistics, Statistics, initial_variance
 from .natural import Natural
 from .places import count_up, in_order, narrowed, place_type
 from .sums import Sums
@@ -97,7 +97,7 @@ class BlockedSearch:
             variance = initial_variance(self.start_error, self.total_weight, means.shape[1], self.variance_floor)
         used = means.astype(self.points.dtype, copy=False)
         sums, linked = self._search(Natural.shared(used), 0.5 / variance)
-        return Statistics.of(used, variance, sums.totals(), self.total_weight, linked)
+        return LocalStatistics.of(used, variance, sums.totals(), self.total_weight, linked, workers=self.workers)
 
     def scatter(self, statistics: Statistics, means: np.ndarray) -> float:
         """Scatter of the last E-step's responsibilities about other means."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, singledispatch
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
+from ..parallel import Workers
 from .sums import Totals
 
 
@@ -70,8 +71,14 @@ class Statistics:
 
     @classmethod
     def of(
-        cls, means: np.ndarray, variance: float, totals: Totals, total_weight: float, n_evaluations: int
-    ) -> Statistics:
+        cls,
+        means: np.ndarray,
+        variance: float,
+        totals: Totals,
+        total_weight: float,
+        n_evaluations: int,
+        **others: Any,
+    ) -> Self:
         """Those of a search with means (C, D) and a variance, with so many distances computed elsewhere."""
         return cls(
             means=means,
@@ -82,7 +89,71 @@ class Statistics:
             log_sum=totals.log_sum,
             total_weight=total_weight,
             n_evaluations=totals.n_evaluations + n_evaluations,
+            **others,
         )
+
+
+#: Numbers of a C x D array that are computed with at once: they stay in cache from one operation to the next.
+AT_ONCE = 1 << 15
+
+#: So many parts are shared out: for fewer, threads take longer to begin than to end.
+WORTH_THREADS = 16
+
+
+@dataclass(frozen=True)
+class LocalStatistics(Statistics):
+    """Those of an E-step on the host: with very many clusters, threads make steps from them, some at a time.
+
+    Attributes
+    ----------
+    workers : Workers
+    """
+
+    workers: Workers
+
+    def moved(self, step: float) -> np.ndarray:
+        """As of `Statistics`, to the last bit."""
+        means = np.empty(self.shifts.shape)
+
+        def work(part: slice) -> None:
+            np.divide(self.shifts[part], self._divisors(part), out=means[part])
+            if step != 1.0:
+                means[part] *= step
+            means[part] += self.means[part]
+
+        self._by_parts(work)
+        return means
+
+    @cached_property
+    def gain(self) -> float:
+        """Likewise, up to rounding; the same for any number of threads."""
+        gains = np.empty(len(self.masses))
+
+        def work(part: slice) -> None:
+            ways = self.shifts[part] / self._divisors(part)
+            gains[part] = self.masses[part] * np.einsum("cd,cd->c", ways, ways)
+
+        self._by_parts(work)
+        return float(gains.sum())
+
+    def _divisors(self, part: slice) -> np.ndarray:
+        """Masses (c, 1), with 1 for a cluster without weight."""
+        return np.where(self.masses[part] > 0, self.masses[part], 1.0)[:, None]
+
+    def _by_parts(self, work: Callable[[slice], None]) -> None:
+        """Call work(part) for all clusters, cut by their number alone."""
+        n_clusters, n_features = self.shifts.shape
+        step = max(1, AT_ONCE // n_features)
+
+        def take(_thread: int, first: int, last: int) -> None:
+            for low in range(first * step, min(last * step, n_clusters), step):
+                work(slice(low, low + step))
+
+        n_parts = -(-n_clusters // step)
+        if n_parts < WORTH_THREADS:
+            take(0, 0, n_parts)
+        else:
+            self.workers.run(take, n_parts)
 
 
 def as_used(means: np.ndarray, statistics: Statistics) -> np.ndarray:

@@ -15,7 +15,7 @@ from .cells import Neighbourhoods, sort_by_cluster
 from .estep import scatter_of
 from .extent import Extent
 from .frame import Frame
-from .mstep import Statistics, initial_variance
+from .mstep import LocalStatistics, Statistics, initial_variance
 from .natural import Natural
 from .nearest import nearest
 from .random import generator
@@ -129,7 +129,7 @@ class RowSearch:
             variance = initial_variance(self.error, self.total_weight, means.shape[1], self.variance_floor)
         totals, n_evaluations = self._plain_pass(means, 0.5 / variance)
         used = means.astype(self.frame.dtype)
-        return Statistics.of(used, variance, totals, self.total_weight, n_evaluations)
+        return LocalStatistics.of(used, variance, totals, self.total_weight, n_evaluations, workers=self.workers)
 
     def scatter(self, statistics: Statistics, means: np.ndarray) -> float:
         """Scatter about other means, by one more pass in which rows search from the cluster they are at now."""
