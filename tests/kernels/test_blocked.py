@@ -15,7 +15,7 @@ from vcgmm.algorithm.natural import Natural
 from vcgmm.kernels.blocked import BLOCK, BLOCKS_PER_FLUSH, search_tasks
 from vcgmm.kernels.panels import panel_shape
 from vcgmm.kernels.selection import FEW, key_indices, key_type
-from vcgmm.kernels.tiles import lanes
+from vcgmm.kernels.vectors import lanes
 from vcgmm.parallel import Workers
 
 pytestmark = pytest.mark.interpreted

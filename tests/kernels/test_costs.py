@@ -10,7 +10,7 @@ from vcgmm.algorithm.models.mixture import Mixture
 from vcgmm.algorithm.natural import Natural
 from vcgmm.kernels.costs import COST_ERROR, costs_of_pairs, farthest_square, natural_panels, statistics_rows
 from vcgmm.kernels.panels import costs_by_panels
-from vcgmm.kernels.tiles import ROWS, lanes
+from vcgmm.kernels.vectors import ROWS, lanes
 
 pytestmark = pytest.mark.interpreted
 

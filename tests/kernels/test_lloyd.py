@@ -16,6 +16,7 @@ from vcgmm.kernels.lloyd import (
     mean_of_groups,
     spread_rows,
 )
+from vcgmm.kernels.nearest_tiles import padded
 from vcgmm.kernels.selection import LANES
 
 pytestmark = pytest.mark.interpreted
@@ -52,12 +53,15 @@ def assign(rows: np.ndarray, n: int, centres: np.ndarray) -> tuple[np.ndarray, n
     """Nearest centres of the first n rows, squared distances, squared norms of the centres; else -1."""
     dtype, k = rows.dtype, len(centres)
     ids, distances = np.full(n + 2, -1, np.int32), np.full(n + 2, -1, dtype)
-    centre_squares = np.empty(k, dtype)
+    laid = np.full((padded(k), rows.shape[1]), 3.0, dtype)  # what lies in rows that are no centres does not matter
+    laid[:k] = centres
+    centre_squares = np.empty(len(laid), dtype)
     assign_blocks(
-        n, blocks_of(rows, n), (rows**2).sum(axis=1), centres, centre_squares, np.empty((k, LANES), dtype),
-        np.empty(LANES, dtype), ids, distances,
+        n, blocks_of(rows, n), (rows**2).sum(axis=1), k, laid, centre_squares, np.empty(LANES, dtype),
+        np.empty(LANES, np.int32), ids, distances,
     )  # fmt: skip
-    return ids, distances, centre_squares
+    assert (centre_squares[k:] == np.inf).all()
+    return ids, distances, centre_squares[:k]
 
 
 @pytest.mark.parametrize(("dtype", "rtol"), [(np.float32, 1e-4), (np.float64, 1e-12)])

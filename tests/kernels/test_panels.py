@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from vcgmm.algorithm.natural import Natural
 from vcgmm.kernels.costs import natural_panels
 from vcgmm.kernels.panels import LARGEST_PANEL, costs_by_panels, panel_shape
-from vcgmm.kernels.tiles import ROWS, lanes
+from vcgmm.kernels.vectors import ROWS, lanes
 
 pytestmark = pytest.mark.interpreted
 

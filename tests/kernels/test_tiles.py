@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vcgmm.kernels.tiles import HEIGHT, ROWS, VECTOR_BYTES, VECTORS, add_products, lanes
+from vcgmm.kernels.tiles import add_products
+from vcgmm.kernels.vectors import HEIGHT, ROWS, VECTOR_BYTES, VECTORS, lanes
 
 pytestmark = pytest.mark.interpreted
 

@@ -22,7 +22,7 @@ from .jit import kernel
 from .panels import costs_by_panels, panel_shape
 from .prefetch import hint_row
 from .selection import AT_ONCE, FEW, LANES, five_smallest_keys, smallest_keys
-from .tiles import VECTOR_BYTES
+from .vectors import VECTOR_BYTES
 from .winners import choose_absent, choose_winners, truncated_posterior
 
 #: Points in one product: large enough for full speed, small enough that all of it stays in cache.

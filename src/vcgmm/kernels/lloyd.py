@@ -6,7 +6,8 @@ import numpy as np
 
 from .distances import local_rows
 from .jit import kernel, part
-from .nearest import squared_norms, update_nearest
+from .nearest import squared_norms
+from .nearest_tiles import nearest_of_few, padded
 from .selection import LANES
 from .transpose import transpose_rows
 
@@ -34,35 +35,32 @@ def assign_blocks(
     n: int,
     blocks: np.ndarray,
     row_squares: np.ndarray,
+    k: int,
     centres: np.ndarray,
     centre_squares: np.ndarray,
-    products: np.ndarray,
     best: np.ndarray,
+    found: np.ndarray,
     ids: np.ndarray,
     distances: np.ndarray,
 ) -> None:
-    """Nearest centre of the first n rows, all in the same local coordinates.
+    """Nearest of k centres for the first n rows, all in the same local coordinates.
 
     Parameters
     ----------
     blocks : (>= n / LANES, D, LANES) float, IN, from `lay_in_blocks`
     row_squares : (>= n,) float, IN
-    centres : (k, D) float, IN
-    centre_squares : (k,) float, OUT
-    products : (k, LANES) float, scratch
-    best : (LANES,) float, scratch
+    k : int, IN
+    centres : (padded(k), D) float, IN, whatever lies in those that are none
+    centre_squares : (padded(k),) float, OUT
+    best, found : (LANES,) float and int32, scratch
     ids : (>= n,) int32, OUT
     distances : (>= n,) float, OUT, squared, never negative
     """
     zero = distances.dtype.type(0)
     squared_norms(centres, centre_squares)
-    second = np.empty(LANES, best.dtype)  # who comes second is of no use here, whatever it says
-    found = np.empty(LANES, np.int32)
+    centre_squares[k:] = np.inf
     for block in range((n + LANES - 1) // LANES):
-        np.dot(centres, blocks[block], products)
-        best[:] = np.inf
-        found[:] = 0
-        update_nearest(int(np.int64(0)), centre_squares, products, best, second, found)
+        nearest_of_few(centres, centre_squares, blocks[block], best, found)
         low = block * LANES
         for j in range(min(LANES, n - low)):
             ids[low + j] = found[j]
@@ -117,16 +115,21 @@ def assign_rows(
     room = min(int(np.int64(ROWS)), points.shape[0] - first * ROWS)  # few rows may be very wide
     row_squares = np.empty(room, points.dtype)
     blocks = np.empty(((room + LANES - 1) // LANES, n_features, LANES), points.dtype)
-    centre_squares = np.empty(k, points.dtype)
-    products = np.empty((k, LANES), points.dtype)
+    local = np.empty((padded(k), n_features), points.dtype)
+    local[:] = 0
+    for c in range(k):
+        for d in range(n_features):
+            local[c, d] = centres[c, d]
+    centre_squares = np.empty(local.shape[0], points.dtype)
     best = np.empty(LANES, points.dtype)
+    found = np.empty(LANES, np.int32)
     for low in range(first * ROWS, min(last * ROWS, points.shape[0]), ROWS):
         high = min(low + ROWS, points.shape[0])
         squared_norms(points[low:high], row_squares)
         lay_in_blocks(high - low, points[low:high], blocks)
         assign_blocks(
-            high - low, blocks, row_squares, centres, centre_squares, products, best,
-            labels[low:high], distances[low:high],
+            high - low, blocks, row_squares, k, local, centre_squares, best, found, labels[low:high],
+            distances[low:high],
         )  # fmt: skip
 
 
@@ -182,9 +185,10 @@ def cluster_cells(
     near = np.empty(room, points.dtype)
     ids = np.empty(room, np.int32)
     best = np.empty(LANES, points.dtype)
-    all_local = np.empty((largest, n_features), points.dtype)
-    all_squares = np.empty(largest, points.dtype)
-    all_products = np.empty((largest, LANES), points.dtype)
+    found = np.empty(LANES, np.int32)
+    all_local = np.empty((padded(largest), n_features), points.dtype)
+    all_local[:] = 0
+    all_squares = np.empty(all_local.shape[0], points.dtype)
     sums = np.empty((largest, n_features), np.float64)
     sum_masses = np.empty(largest, np.float64)
     for place in range(first, last):
@@ -199,14 +203,14 @@ def cluster_cells(
         n = min(size, sample_per_centre * k)
         spread_rows(order, low, high, n, 0.5, spread)
         local_rows(points, spread, int(np.int64(0)), n, origin, rows, row_squares)
-        local, local_squares, products = all_local[:k], all_squares[:k], all_products[:k]
+        local, local_squares = all_local[: padded(k)], all_squares[: padded(k)]
         local_rows(points, seeds, offset, offset + k, origin, local, local_squares)
         lay_in_blocks(n, rows, blocks)
         for i in range(n):
             row_weights[i] = weights[spread[i]]
         for step in range(n_steps):
             length = STEP_LENGTH if step < n_steps - 1 else 1.0
-            assign_blocks(n, blocks, row_squares, local, local_squares, products, best, ids, near)
+            assign_blocks(n, blocks, row_squares, k, local, local_squares, best, found, ids, near)
             sums[:] = 0
             sum_masses[:] = 0
             for i in range(n):
@@ -224,7 +228,7 @@ def cluster_cells(
             if n < size:
                 local_rows(points, spread, begin, begin + m, origin, rows, row_squares)
                 lay_in_blocks(m, rows, blocks)
-            assign_blocks(m, blocks, row_squares, local, local_squares, products, best, ids, near)
+            assign_blocks(m, blocks, row_squares, k, local, local_squares, best, found, ids, near)
             for i in range(m):
                 labels[spread[begin + i]] = offset + ids[i]
                 distances[spread[begin + i]] = near[i]

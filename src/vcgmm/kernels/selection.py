@@ -19,7 +19,7 @@ from numba import types
 from numba.extending import overload
 
 from .jit import FAST, part
-from .tiles import ROWS
+from .vectors import ROWS
 
 #: Up to so many candidates fit beside a float32 distance with 15 bits of mantissa left.
 NARROW = 256

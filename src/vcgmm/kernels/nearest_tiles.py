@@ -1,0 +1,109 @@
+"""The nearest of a few dozen centres for a block of points, without a product in memory.
+
+The sums of a tile of centres x points (`vectors`) become distances and are compared with the nearest so far while
+they are in registers; all that is written is the nearest.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+from llvmlite import ir
+from numba import config
+from numba.core import types
+from numba.extending import intrinsic
+
+from .jit import part
+from .vectors import N_REGISTERS, VECTOR_BYTES, Vectors, lanes
+
+#: Centres and vectors of points in a tile: centres are few, and filled up to a multiple of the first.
+HEIGHT, VECTORS = 4, (4 if N_REGISTERS == 32 else 2)
+
+
+def _emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    """A loop over tiles of centres that holds the nearest of VECTORS vectors of points."""
+    v = Vectors(context, builder, signature.args[0].dtype)
+    centres, squares, columns, best, ids = (v.array(signature.args[k], arguments[k]) for k in (0, 1, 2, 4, 5))
+    places = [v.beyond(arguments[3], k * v.width) for k in range(VECTORS)]
+    small = ir.IntType(32)
+    n_centres = builder.extract_value(squares.shape, 0)
+
+    before, loop, after = builder.block, builder.append_basic_block(), builder.append_basic_block()
+    builder.branch(loop)
+    builder.position_at_end(loop)
+    i = builder.phi(v.whole)
+    nearest = [builder.phi(v.kind) for _ in places]
+    found = [builder.phi(ir.VectorType(small, v.width)) for _ in places]
+    rows = [v.beyond(i, r) for r in range(HEIGHT)]
+    zero = v.constant(0.0)
+    sums = v.tile(centres, rows, columns, places, [[zero] * VECTORS for _ in rows])
+    least, which = list(nearest), list(found)
+    for r, row in enumerate(rows):
+        square, name = v.loaded_spread(squares, None, row), v.spread(builder.trunc(row, small))
+        for k, total in enumerate(sums[r]):
+            value = builder.fsub(square, builder.fadd(total, total))
+            nearer = builder.fcmp_ordered("<", value, least[k])
+            least[k] = builder.select(nearer, value, least[k])
+            which[k] = builder.select(nearer, name, which[k])
+    following = v.beyond(i, HEIGHT)
+    end = builder.block  # of this loop: the tile has put another one in between
+    i.add_incoming(v.index(0), before)
+    i.add_incoming(following, end)
+    for k in range(VECTORS):
+        nearest[k].add_incoming(v.constant(float("inf")), before)
+        nearest[k].add_incoming(least[k], end)
+        found[k].add_incoming(ir.Constant(found[k].type, [0] * v.width), before)
+        found[k].add_incoming(which[k], end)
+    builder.cbranch(builder.icmp_signed("<", following, n_centres), loop, after)
+
+    builder.position_at_end(after)
+    for place, value, name in zip(places, least, which, strict=True):
+        v.store(value, best, None, place)
+        v.store(name, ids, None, place)
+    return context.get_dummy_value()
+
+
+def _typed(_typing: Any, centres: Any, squares: Any, columns: Any, _j: Any, best: Any, ids: Any) -> Any:
+    """As `_nearest_of_tile`, where it is compiled."""
+    return types.void(centres, squares, columns, types.int64, best, ids), _emit
+
+
+def _plainly(
+    centres: np.ndarray, squares: np.ndarray, columns: np.ndarray, j: int, best: np.ndarray, ids: np.ndarray
+) -> None:
+    """The same in plain Python."""
+    here = slice(j, j + VECTORS * lanes(best.itemsize))
+    with np.errstate(invalid="ignore"):
+        values = squares[:, None] - 2 * (centres @ columns[:, here])
+    values[np.isnan(values)] = np.inf  # of rows that are no centres
+    ids[here] = np.argmin(values, axis=0)
+    best[here] = values.min(axis=0)
+
+
+#: Of as many columns as a tile has, from j on.  Nobody checks that arrays are large enough.
+_nearest_of_tile: Any = _plainly if cast("Any", config).DISABLE_JIT else intrinsic(_typed)
+
+
+@part
+def padded(n: int) -> int:
+    """Rows that an array of n centres needs."""
+    return (n + HEIGHT - 1) // HEIGHT * HEIGHT
+
+
+@part
+def nearest_of_few(
+    centres: np.ndarray, squares: np.ndarray, columns: np.ndarray, best: np.ndarray, ids: np.ndarray
+) -> None:
+    """best[j] = min_i squares[i] - 2 <centres[i], columns[:, j]> and ids[j] = its i, the lowest of equals.
+
+    Parameters
+    ----------
+    centres : (m, D) float, IN, m a multiple of HEIGHT; rows that are none have infinite squares, and any numbers
+    squares : (m,) float, IN
+    columns : (D, n) float, IN, n a multiple of VECTORS * lanes
+    best : (n,) float, OUT
+    ids : (n,) int32, OUT
+    """
+    for j in range(0, columns.shape[1], VECTORS * VECTOR_BYTES // best.itemsize):
+        _nearest_of_tile(centres, squares, columns, j, best, ids)

@@ -1,0 +1,138 @@
+"""Whole vectors of numbers in the code that numba makes: what kernels written for registers have in common.
+
+numba leaves it to LLVM to find vectors in loops over single numbers, which it does well for long loops and not at
+all for a tile of sums that is to stay in registers.  Such kernels say themselves what is a vector, by `intrinsic`s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from llvmlite import binding, ir
+from numba.core import cgutils
+
+
+def _registers() -> tuple[int, int]:
+    """Bytes in a vector register of this processor, and how many there are."""
+    features = cast("Any", binding).get_host_cpu_features()
+    if features.get("avx512f"):
+        return 64, 32
+    return (32, 16) if features.get("avx") else (16, 32 if features.get("neon") else 16)
+
+
+VECTOR_BYTES, N_REGISTERS = _registers()
+
+#: Left factors of tiles have a multiple of so many rows, on every machine.
+ROWS = 8
+
+#: Rows and vectors of columns in a tile, as many as there are registers for.
+HEIGHT, VECTORS = (ROWS if N_REGISTERS == 32 else ROWS // 2), 2
+
+
+def lanes(itemsize: int) -> int:
+    """Numbers in a vector."""
+    return VECTOR_BYTES // itemsize
+
+
+class Vectors:
+    """Vectors of one type of numbers in a function that is being made.
+
+    Parameters
+    ----------
+    context, builder
+        As numba hands them to an intrinsic.
+    dtype : numba type
+        Of the numbers.
+    """
+
+    def __init__(self, context: Any, builder: Any, dtype: Any) -> None:
+        self.context = context
+        self.builder = builder
+        self.number = context.get_value_type(dtype)
+        self.size = self.number.get_abi_size(context.target_data)
+        self.width = lanes(self.size)
+        self.kind = ir.VectorType(self.number, self.width)
+        self.whole = ir.IntType(64)
+
+    def array(self, kind: Any, value: Any) -> Any:
+        """What is known of an array: `data`, `shape`, `strides`."""
+        return self.context.make_array(kind)(self.context, self.builder, value)
+
+    def index(self, value: int) -> Any:
+        """A number that is known now."""
+        return ir.Constant(self.whole, value)
+
+    def beyond(self, value: Any, offset: int) -> Any:
+        """An index and a number that is known now."""
+        return self.builder.add(value, self.index(offset))
+
+    def address(self, array: Any, kind: Any, row: Any, column: Any) -> Any:
+        """Where [row, column] of a C-ordered matrix, or with no row [column] of a vector, is."""
+        size = kind.get_abi_size(self.context.target_data)
+        if isinstance(kind, ir.VectorType):
+            size = kind.element.get_abi_size(self.context.target_data)
+        offset = self.builder.mul(column, self.index(size))
+        if row is not None:
+            offset = self.builder.add(offset, self.builder.mul(row, self.builder.extract_value(array.strides, 0)))
+        bytes_ = self.builder.gep(self.builder.bitcast(array.data, ir.IntType(8).as_pointer()), [offset])
+        return self.builder.bitcast(bytes_, kind.as_pointer())
+
+    def load(self, array: Any, row: Any, column: Any) -> Any:
+        """A vector from an array."""
+        return self.builder.load(self.address(array, self.kind, row, column), align=self.size)
+
+    def store(self, value: Any, array: Any, row: Any, column: Any) -> None:
+        """A vector, of this or another type, into an array."""
+        size = value.type.element.get_abi_size(self.context.target_data)
+        self.builder.store(value, self.address(array, value.type, row, column), align=size)
+
+    def spread(self, value: Any) -> Any:
+        """A vector of one value, of any type."""
+        none = ir.Constant(ir.VectorType(value.type, self.width), ir.Undefined)
+        first = self.builder.insert_element(none, value, ir.Constant(ir.IntType(32), 0))
+        mask = ir.Constant(ir.VectorType(ir.IntType(32), self.width), [0] * self.width)
+        return self.builder.shuffle_vector(first, none, mask)
+
+    def loaded_spread(self, array: Any, row: Any, column: Any) -> Any:
+        """A vector of one number of an array."""
+        return self.spread(self.builder.load(self.address(array, self.number, row, column), align=self.size))
+
+    def constant(self, value: float) -> Any:
+        """A vector of a number that is known now."""
+        return ir.Constant(self.kind, [value] * self.width)
+
+    def multiply_add(self, left: Any, right: Any, added: Any) -> Any:
+        """Left * right + added, rounded once."""
+        kind = ir.FunctionType(self.kind, [self.kind] * 3)
+        name = f"llvm.fma.v{self.width}f{8 * self.size}"
+        function = cast("Any", cgutils).get_or_insert_function(self.builder.module, kind, name)
+        return self.builder.call(function, [left, right, added])
+
+    def tile(self, left: Any, rows: Sequence[Any], columns: Any, places: Sequence[Any], begun: Any) -> Any:
+        """begun[r][v] + sum_f left[rows[r], f] columns[f, places[v]:], in registers while the features f go by.
+
+        There is at least one feature.
+        """
+        builder = self.builder
+        before, loop, after = builder.block, builder.append_basic_block(), builder.append_basic_block()
+        builder.branch(loop)
+        builder.position_at_end(loop)
+        feature = builder.phi(self.whole)
+        feature.add_incoming(self.index(0), before)
+        held = [[builder.phi(self.kind) for _ in places] for _ in rows]
+        points = [self.load(columns, feature, place) for place in places]
+        added = []
+        for r, row in enumerate(rows):
+            factor = self.loaded_spread(left, row, feature)
+            added.append([self.multiply_add(factor, points[v], held[r][v]) for v in range(len(places))])
+        for values, first, last in zip(held, begun, added, strict=True):
+            for value, at_first, then in zip(values, first, last, strict=True):
+                value.add_incoming(at_first, before)
+                value.add_incoming(then, loop)
+        following = self.beyond(feature, 1)
+        feature.add_incoming(following, loop)
+        n_features = builder.extract_value(columns.shape, 0)
+        builder.cbranch(builder.icmp_signed("<", following, n_features), loop, after)
+        builder.position_at_end(after)
+        return added
