@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch", reason="tests of the GPU need torch")
 
 from vcgmm.algorithm.frame import moments as moments_on_cpu  # noqa: E402
 from vcgmm.data import ArrayRows  # noqa: E402
-from vcgmm.gpu import tensors  # noqa: E402
+from vcgmm.gpu import coreset, tensors  # noqa: E402
 from vcgmm.gpu.coreset import lightweight_coreset, moments  # noqa: E402
 from vcgmm.gpu.tensors import TensorRows  # noqa: E402
 from vcgmm.parallel import Workers  # noqa: E402
@@ -35,6 +35,19 @@ def test_moments_are_those_of_the_cpu(device: Any, weighted: bool, monkeypatch: 
     np.testing.assert_allclose(facts.mean, expected.mean, rtol=1e-12)
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32", "bfloat16", "uint8"])
+def test_moments_of_rows_of_any_type_block_by_block(
+    device: Any, dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(coreset, "MOST_BLOCKS", 3)
+    monkeypatch.setattr(coreset, "SURVEYED", 40)
+    X = torch.from_numpy(np.random.default_rng(0).normal(100.0, 20.0, (110, 70))).to(getattr(torch, dtype))
+    facts = moments(TensorRows(X.to(device)), None, silent)
+    wide = X.double().numpy()
+    np.testing.assert_allclose(facts.mean, wide.mean(0), rtol=1e-13)
+    assert facts.total_variance == pytest.approx(wide.var(0).sum(), rel=1e-12)
+
+
 def test_weighted_sums_over_a_coreset_are_those_of_the_data(device: Any) -> None:
     rng = np.random.default_rng(0)
     X = torch.from_numpy(rng.normal(size=(400, 2)) ** 3).to(device)
@@ -52,6 +65,7 @@ def test_weighted_sums_over_a_coreset_are_those_of_the_data(device: Any) -> None
     assert np.mean(sums) == pytest.approx(exact, abs=4 * np.std(sums) / 60**0.5)
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # interpreted kernels are NumPy
 def test_values_without_squares_are_refused(device: Any) -> None:
     rows = TensorRows(torch.tensor([[1e200], [-1e200]], dtype=torch.float64, device=device))
     with pytest.raises(ValueError, match="overflow float64"):

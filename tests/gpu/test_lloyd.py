@@ -15,7 +15,9 @@ from vcgmm.algorithm.frame import Frame  # noqa: E402
 from vcgmm.gpu.cells import sort_by_group  # noqa: E402
 from vcgmm.gpu.lloyd import lloyd_steps  # noqa: E402
 from vcgmm.gpu.nearest import lists_between  # noqa: E402
+from vcgmm.gpu.partition import aligned_rows  # noqa: E402
 from vcgmm.gpu.points import DevicePoints  # noqa: E402
+from vcgmm.gpu.tiling import aligned  # noqa: E402
 
 N_FEATURES = 17
 
@@ -61,11 +63,23 @@ def test_centres_move_to_the_means_of_their_points(device: Any, steps: int) -> N
     origins = torch.full((4, N_FEATURES), 5.0, device=device)
     given = torch.from_numpy(centres).to(device)
     lists = lists_between(start, device)
-    found = lloyd_steps(points, groups, origins, lists, given, steps)
+    found = lloyd_steps(points, groups, origins, lists, aligned(given), steps)
     expected = centres.astype(np.float64)
     for _ in range(steps):
         expected = one_step(X.astype(np.float64), weights, cells, start, expected)
     np.testing.assert_allclose(found.cpu().numpy(), expected, atol=1e-4)
     assert (found[74] == 1e3).all()
-    again = lloyd_steps(points, groups, origins, lists, torch.from_numpy(centres).to(device), steps)
+    again = lloyd_steps(points, groups, origins, lists, aligned(torch.from_numpy(centres).to(device)), steps)
     assert torch.equal(found, again)
+
+
+@pytest.mark.parametrize("n_features", [5, 16, 70])
+def test_rows_are_gathered_as_aligned_centres(device: Any, n_features: int) -> None:
+    X = torch.arange(30.0 * n_features, device=device).view(30, n_features).to(torch.bfloat16)
+    frame = Frame(np.zeros(n_features), 0.5, np.dtype(np.float32))
+    points = DevicePoints(X, 0.5, torch.ones(30, device=device), frame, "fp32")
+    rows = torch.tensor([7, 0, 7, 29], device=device)
+    found = aligned_rows(points, rows)
+    assert torch.equal(found, points.at(rows))
+    assert found.stride(0) % 16 == 0
+    assert (found.as_strided((4, found.stride(0)), found.stride())[:, n_features:] == 0).all()

@@ -17,7 +17,7 @@ from vcgmm.algorithm.two_level import two_level as two_level_on_cpu  # noqa: E40
 from vcgmm.gpu import two_level as two_level_module  # noqa: E402
 from vcgmm.gpu.arrays import on_host  # noqa: E402
 from vcgmm.gpu.greedy import seed_cells  # noqa: E402
-from vcgmm.gpu.hashing import count_distinct, row_hashes  # noqa: E402
+from vcgmm.gpu.hashing import Distinct, row_hashes  # noqa: E402
 from vcgmm.gpu.partition import Partition  # noqa: E402
 from vcgmm.gpu.points import DevicePoints  # noqa: E402
 from vcgmm.gpu.seeding import seeded  # noqa: E402
@@ -180,12 +180,12 @@ def test_equal_rows_have_equal_fingerprints(device: Any, dtype: str) -> None:
     hashes = row_hashes(both)
     assert (hashes[:20] == hashes[20:]).all()
     assert len(torch.unique(hashes)) == 20
-    assert count_distinct(both, 5) >= 5
-    assert count_distinct(both, 21) == 20
+    assert Distinct(both, 5).count() >= 5
+    assert Distinct(both, 21).count() == 20
 
 
 def test_zeros_of_both_signs_are_one(device: Any) -> None:
-    assert count_distinct(torch.tensor([[0.0], [-0.0], [1.0]], device=device), 3) == 2
+    assert Distinct(torch.tensor([[0.0], [-0.0], [1.0]], device=device), 3).count() == 2
 
 
 @pytest.fixture(params=["tables", "blocks"])

@@ -49,6 +49,10 @@ def test_sums_are_those_of_the_winners(device: Any, n: int, n_features: int, n_c
     gain = (found.masses * (moves**2).sum(1)).sum()
     torch.testing.assert_close(found.told[1:].sum(), gain, atol=0, rtol=1e-12)
     assert (found.told[0] == (found.masses > 0)).all()
+    before = torch.from_numpy(rng.normal(size=(n_clusters, n_features))).to(device)
+    told = weighted_sums(points_of(X), entries, means, before=before).told[1:].view(3, found.n_parts, -1).sum(1)
+    expected = torch.stack([(moves**2).sum(1), (before**2).sum(1), (before * moves).sum(1)])
+    torch.testing.assert_close(told, found.masses * expected, atol=1e-12, rtol=1e-12)
     assert int(entries.start[-1]) == int((parts > 0).sum())
     behind = entries.order[int(entries.start[-1]) :]
     assert (parts.view(-1)[behind] == 0).all()

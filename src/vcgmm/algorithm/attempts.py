@@ -148,7 +148,7 @@ class Attempts:
                     callbacks=self.callbacks,
                     progress=self.progress,
                     begun=self.begun,
-                    keep=watch.shared,
+                    keep=None if self.keep is None else watch.shared,
                 )
             if isinstance(search, JointSearches):
                 own = self._own(search)
@@ -165,7 +165,7 @@ class Attempts:
                     callbacks=self.callbacks,
                     progress=self.progress,
                     begun=self.begun,
-                    keep=watch.own,
+                    keep=None if self.keep is None else watch.own,
                 )
             self.progress.finish()
         self.costs.n_evaluations["em"] += fit.n_evaluations

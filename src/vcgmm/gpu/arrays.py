@@ -129,13 +129,15 @@ class Told:
     Parameters
     ----------
     numbers : (n,) tensor
+    stream : torch.cuda.Stream, optional
+        The current one, if it is known.
     """
 
-    def __init__(self, numbers: torch.Tensor) -> None:
+    def __init__(self, numbers: torch.Tensor, stream: torch.cuda.Stream | None = None) -> None:
         self._numbers = numbers.to("cpu", non_blocking=True)
         self._arrived = torch.cuda.Event() if numbers.is_cuda else None
         if self._arrived is not None:
-            self._arrived.record()
+            self._arrived.record(stream)
 
     def tolist(self) -> list[float]:
         """The numbers; the host waits for them."""

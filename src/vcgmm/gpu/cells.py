@@ -79,10 +79,15 @@ def _every_group(n_groups: int, device: torch.device) -> torch.Tensor:
     return torch.arange(n_groups + 1, dtype=label_type(n_groups), device=device)
 
 
+def most_pieces(n_groups: int, size: int, n_members: int) -> int:
+    """How many pieces of at most `size` members there may be, some of which hold nothing."""
+    return n_members // size + n_groups
+
+
 def cut(start: torch.Tensor, size: int, n_members: int) -> Pieces:
     """Cut groups start[g]..start[g + 1] - 1, at most n_members in all, into pieces of at most `size` members."""
     n_groups = len(start) - 1
-    n_pieces = n_members // size + n_groups
+    n_pieces = most_pieces(n_groups, size, n_members)
     table = torch.empty((n_pieces, 3), dtype=torch.int64, device=start.device)
     fill_pieces[(pieces_of(n_pieces, LOOKED_AT),)](
         start, n_groups, size, n_pieces, table, STEPS=n_groups.bit_length(), PIECES=LOOKED_AT

@@ -11,7 +11,16 @@ import torch
 from ..algorithm.frame import SMALLEST_SQUARE, Moments
 from .exact import Urn
 from .hashing import row_hashes
+from .kernels.surveying import merge_blocks, survey_blocks
+from .sizes import pieces_of, power_of_two
 from .tensors import TensorRows, blocks_of
+
+#: Rows that one program looks at, at least, and most of such blocks.
+SURVEYED, MOST_BLOCKS = 256, 1024
+
+#: Rows, and features of them, that a program reads at a time; blocks, and features of those.
+ROWS, FEATURES = 32, 64
+MERGED, MERGED_FEATURES = 128, 16
 
 
 def moments(rows: TensorRows, weights: torch.Tensor | None, advance: Callable[[int], None]) -> Moments:
@@ -24,19 +33,8 @@ def moments(rows: TensorRows, weights: torch.Tensor | None, advance: Callable[[i
     advance : callable
         Told how many rows have been read since the last call.
     """
-    mass, spread, mean = 0.0, 0.0, np.zeros(rows.n_features)
-    for part in blocks_of(rows.n_samples, rows.n_features):
-        block = rows.wide(part)
-        here, scatter, own = _moments_of(block, None if weights is None else weights[part])
-        if here > 0.0:
-            if not np.isfinite(own).all():
-                _refuse_nonfinite(rows, part)
-            away = own - mean
-            with np.errstate(over="ignore"):  # it is refused below
-                spread += scatter + mass * here / (mass + here) * float(away @ away)
-            mean += away * (here / (mass + here))
-            mass += here
-        advance(len(block))
+    at_once = weights is None and rows.as_stored
+    mass, spread, mean = _at_once(rows, advance) if at_once else _part_by_part(rows, weights, advance)
     variance = spread / mass
     if not math.isfinite(variance):
         raise ValueError(
@@ -49,6 +47,50 @@ def moments(rows: TensorRows, weights: torch.Tensor | None, advance: Callable[[i
         )
     n_usable = rows.n_samples if weights is None else int(torch.count_nonzero(weights))
     return Moments(mass, mean, variance, n_usable)
+
+
+def _at_once(rows: TensorRows, advance: Callable[[int], None]) -> tuple[float, float, np.ndarray]:
+    """Weight, scatter and mean (D,) of rows as they are stored, each of weight 1; the host waits once."""
+    (n_rows, n_features), device = rows.tensor.shape, rows.tensor.device
+    size = max(SURVEYED, pieces_of(n_rows, MOST_BLOCKS))
+    n_blocks, features = pieces_of(n_rows, size), min(FEATURES, power_of_two(n_features))
+    means, scatters = torch.empty((2, n_blocks, n_features), dtype=torch.float64, device=device)
+    merged = torch.empty((2, n_features), dtype=torch.float64, device=device)
+    survey_blocks[(n_blocks, pieces_of(n_features, features))](
+        rows.tensor, rows.tensor.stride(0), n_rows, n_features, size, means, scatters, ROWS=ROWS, FEATURES=features
+    )
+    merge_blocks[(pieces_of(n_features, MERGED_FEATURES),)](
+        means, scatters, n_rows, n_features, size, n_blocks, merged, BLOCKS=MERGED, FEATURES=MERGED_FEATURES
+    )
+    mean, spreads = merged.cpu().numpy()
+    if not np.isfinite(mean).all():
+        for part in blocks_of(n_rows, n_features):
+            _refuse_nonfinite(rows, part)
+        _refuse_sums(rows)
+    advance(n_rows)
+    with np.errstate(over="ignore"):  # the caller refuses it
+        return float(n_rows), float(spreads.sum()), mean.copy()
+
+
+def _part_by_part(
+    rows: TensorRows, weights: torch.Tensor | None, advance: Callable[[int], None]
+) -> tuple[float, float, np.ndarray]:
+    """Weight, scatter and mean (D,) of rows that are widened, scaled or weighted first."""
+    mass, spread, mean = 0.0, 0.0, np.zeros(rows.n_features)
+    for part in blocks_of(rows.n_samples, rows.n_features):
+        block = rows.wide(part)
+        here, scatter, own = _moments_of(block, None if weights is None else weights[part])
+        if here > 0.0:
+            if not np.isfinite(own).all():
+                _refuse_nonfinite(rows, part)
+                _refuse_sums(rows)
+            away = own - mean
+            with np.errstate(over="ignore"):  # the caller refuses it
+                spread += scatter + mass * here / (mass + here) * float(away @ away)
+            mean += away * (here / (mass + here))
+            mass += here
+        advance(len(block))
+    return mass, spread, mean
 
 
 def _moments_of(block: torch.Tensor, weights: torch.Tensor | None) -> tuple[float, float, np.ndarray]:
@@ -123,7 +165,7 @@ def _with_unseen(
 
 
 def _refuse_nonfinite(rows: TensorRows, part: slice) -> None:
-    """Name the first NaN or infinity of a block."""
+    """Name the first NaN or infinity of a block, if there is any."""
     block = rows.tensor[part]
     bad = torch.nonzero(~torch.isfinite(block))
     if len(bad):
@@ -133,6 +175,10 @@ def _refuse_nonfinite(rows: TensorRows, part: slice) -> None:
             f"Input {rows.name} contains {kind}: the first in {rows.locate(part.start + row)}, feature {feature}. "
             f"Remove such rows or impute their values (for example with sklearn.impute.SimpleImputer)."
         )
+
+
+def _refuse_sums(rows: TensorRows) -> None:
+    """Say that all values are finite, but their sums are not."""
     raise ValueError(
         f"{rows.name} holds values so large that their sums overflow float64: divide it by its largest absolute "
         f"value first."

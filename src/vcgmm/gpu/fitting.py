@@ -109,9 +109,8 @@ def _finish(
         rows, weights, total_weight, attempt, attempts, attempts.callbacks, attempts.progress, attempts.workers
     )
     mixture = None if result.mixture is None else mixture_on_host(result.mixture)
-    result = replace(result, means=on_host(result.means), masses=on_host(result.masses), mixture=mixture)
-    if result.frame.origin.any():
-        return result
-    # Predictions need an origin amid the data, whatever the fit did without.
-    middle = result.masses @ result.means / max(float(result.masses.sum()), np.finfo(np.float64).tiny)
-    return replace(result, frame=Frame(middle, result.frame.scale, FLOAT32))
+    means, masses, frame = on_host(result.means), on_host(result.masses), result.frame
+    if not frame.origin.any():  # predictions need one amid the data, whatever the fit did without
+        total = max(float(masses.sum()), np.finfo(np.float64).tiny)
+        frame = Frame(on_host(result.masses @ result.means) / total, frame.scale, FLOAT32)
+    return replace(result, means=means, masses=masses, mixture=mixture, frame=frame)

@@ -6,25 +6,32 @@ from functools import lru_cache
 
 import torch
 
-#: Values that are hashed at a time.
-BLOCK_VALUES = 1 << 26
+from .arrays import Told
+from .kernels.surveying import hash_rows
+from .sizes import pieces_of, power_of_two
 
-_PATTERNS = {8: torch.int64, 4: torch.int32, 2: torch.int16, 1: torch.uint8}
+#: Rows, and features of them, that a program looks at.
+ROWS, FEATURES = 32, 128
+
+#: Places for each row, of which those are counted that any fingerprint points at.
+PLACES = 4
 
 
 def row_hashes(rows: torch.Tensor) -> torch.Tensor:
     """A fingerprint of every row (N, D), equal for equal rows: (N,) int64."""
-    odd = _odd_numbers(rows.shape[1], rows.device)
-    out = torch.empty(len(rows), dtype=torch.int64, device=rows.device)
-    step = max(1, BLOCK_VALUES // rows.shape[1])
-    for first in range(0, len(rows), step):
-        block = rows[first : first + step]
-        if block.is_floating_point():
-            block = (block + 0).contiguous()  # -0.0 equals 0.0
-        block = block.contiguous().view(_PATTERNS[block.element_size()]).long()
-        mixed = block * odd
-        out[first : first + step] = ((mixed ^ (mixed >> 29)) * odd).sum(1)
-    return out
+    return _looked_at(rows, 1)[0]
+
+
+def _looked_at(rows: torch.Tensor, n_places: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Fingerprints (N,) int64, and 1 where any points at one of so many places, a power of two: (n,) int8."""
+    n_rows, n_features = rows.shape
+    hashes = torch.empty(n_rows, dtype=torch.int64, device=rows.device)
+    seen = torch.zeros(n_places, dtype=torch.int8, device=rows.device)
+    hash_rows[(pieces_of(n_rows, ROWS),)](
+        rows, rows.stride(0), n_rows, n_features, _odd_numbers(n_features, rows.device), hashes, seen, n_places,
+        ROWS=ROWS, FEATURES=min(FEATURES, power_of_two(n_features)),
+    )  # fmt: skip
+    return hashes, seen
 
 
 @lru_cache(maxsize=4)
@@ -34,10 +41,25 @@ def _odd_numbers(n_features: int, device: torch.device) -> torch.Tensor:
     return (torch.randint(-(1 << 62), 1 << 62, (n_features,), generator=draws) * 2 + 1).to(device)
 
 
-def count_distinct(rows: torch.Tensor, enough: int) -> int:
-    """Number of different rows, or any number from `enough` on once so many have been seen."""
-    step = max(1, len(rows) // (4 * enough))  # most data show enough of them in a part of their rows
-    n_distinct = len(torch.unique(row_hashes(rows[::step])))
-    if n_distinct >= enough or step == 1:
-        return n_distinct
-    return len(torch.unique(row_hashes(rows)))
+class Distinct:
+    """How many rows differ; a first count is on its way to the host while the device goes on.
+
+    Parameters
+    ----------
+    rows : (N, D) tensor, each row one run of values
+    enough : int
+        More than so many need not be counted.
+    """
+
+    def __init__(self, rows: torch.Tensor, enough: int) -> None:
+        self.rows = rows
+        self.enough = enough
+        # Most data show enough of them in a part of their rows.
+        few = rows[:: max(1, rows.shape[0] // (4 * enough))]
+        _, seen = _looked_at(few, power_of_two(PLACES * few.shape[0]))
+        self._first = Told(seen.sum().view(1))
+
+    def count(self) -> int:
+        """Number of different rows, or any number from `enough` on once so many have been seen."""
+        (n_places,) = self._first.tolist()  # no more than there are different rows
+        return int(n_places) if n_places >= self.enough else len(torch.unique(row_hashes(self.rows)))

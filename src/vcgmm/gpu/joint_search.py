@@ -52,7 +52,9 @@ class JointNeighbourhoods(DeviceNeighbourhoods):
     def _compare_with_all(self, means: torch.Tensor, some: slice) -> torch.Tensor:
         """Mean costs of all clusters for members of some, (s, C) float32."""
         every = torch.arange(len(means), device=means.device).unsqueeze(0)
-        return self._compare(means, every[:, some], every)[0]
+        costs = self._compare(means, every[:, some], every)[0]
+        costs.diagonal(some.start).fill_(-torch.inf)  # it comes first, even among others in the same place
+        return costs
 
     def _compare(self, means: torch.Tensor, members: torch.Tensor, pools: torch.Tensor) -> torch.Tensor:
         """Mean costs of the clusters of their pools (g, p) for members (g, s), (g, s, p) float32."""

@@ -41,17 +41,18 @@ def lloyd_steps(
         What coordinates of a cell are taken about.
     lists : Lists
         Centres of every cell, one after the other, as of `lists_between`.
-    centres : (C, D) float32 tensor
+    centres : (C, D) float32 tensor, rows as of `tiling.aligned`
+        May be changed in place.
     steps : int
 
     Returns
     -------
-    (C, D) float32 tensor, rows as of `tiling.aligned`
+    (C, D) float32 tensor, rows likewise
     """
-    n_tiles = len(groups.order) // POINTS + len(lists.length)
+    n_tiles = len(groups.order) // POINTS + len(lists)
     fits = n_tiles * lists.longest * (points.n_features + 1) <= SUMMED_VALUES
     step = _by_tiles if fits else _by_sorting
-    return step(points, groups, origins, lists, aligned(centres), steps)
+    return step(points, groups, origins, lists, centres, steps)
 
 
 def _by_tiles(
@@ -63,7 +64,7 @@ def _by_tiles(
     steps: int,
 ) -> torch.Tensor:
     """With two kernels a step: a host that has to launch a dozen is slower than the device on small data."""
-    n_cells, n_features, start, width = len(lists.length), points.n_features, lists.first, lists.longest
+    n_cells, n_features, start, width = len(lists), points.n_features, lists.start, lists.longest
     pieces = cut(groups.start, POINTS, len(groups.order))
     sums = torch.empty(len(pieces) * width * (n_features + 1), dtype=torch.float32, device=points.device)
     for _ in range(steps):

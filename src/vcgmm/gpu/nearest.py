@@ -32,16 +32,18 @@ class Lists:
     Attributes
     ----------
     ids : (...,) int32 tensor
-    first : (n_cells or more,) int64 tensor
-    length : (n_cells,) int32 tensor
-        The list of cell i is ids[first[i]:first[i] + length[i]].
+    start : (n_cells + 1,) int64 tensor
+        The list of cell i is ids[start[i]:start[i + 1]].
     longest : int
     """
 
     ids: torch.Tensor
-    first: torch.Tensor
-    length: torch.Tensor
+    start: torch.Tensor
     longest: int
+
+    def __len__(self) -> int:
+        """Number of cells."""
+        return int(self.start.shape[0]) - 1
 
 
 @dataclass(frozen=True)
@@ -81,16 +83,14 @@ class Posterior:
 def lists_of(table: torch.Tensor) -> Lists:
     """Lists of one length, the rows of a table (n_cells, L) int32."""
     n_cells, length = table.shape
-    first = torch.arange(n_cells, device=table.device) * length
-    lengths = torch.full((n_cells,), length, dtype=torch.int32, device=table.device)
-    return Lists(table.contiguous().view(-1), first, lengths, length)
+    start = torch.arange(0, (n_cells + 1) * length, length, device=table.device)
+    return Lists(table.contiguous().view(-1), start, length)
 
 
 def lists_between(start: np.ndarray, device: torch.device) -> Lists:
     """Cell i has the centres start[i]..start[i + 1] - 1, by an array (n_cells + 1,) int64 on the host."""
     ids = torch.arange(int(start[-1]), dtype=torch.int32, device=device)
-    lengths = np.diff(start)
-    return Lists(ids, upload(start, device), upload(lengths.astype(np.int32), device), int(lengths.max()))
+    return Lists(ids, upload(start, device), int(np.diff(start).max()))
 
 
 def nearest_listed(
@@ -133,7 +133,7 @@ def nearest_listed(
     ids = torch.empty(shape, dtype=torch.int32, device=points.device)
     near = torch.empty(shape, dtype=torch.float32, device=points.device)
     mode = mode or points.precision
-    tiles = tiling(points.n_features, len(groups.order) / max(1, len(lists.length)), lists.longest, mode)
+    tiles = tiling(points.n_features, len(groups.order) / max(1, len(lists)), lists.longest, mode)
     pieces = cut(groups.start, tiles.points, len(groups.order))
     launch_search(
         points, groups.order, pieces, origins, lists, centres, tiles, mode, ids, near=near, costs=costs,
@@ -174,8 +174,7 @@ def launch_search(
         origins,
         origins.stride(0),
         lists.ids,
-        lists.first,
-        lists.length,
+        lists.start,
         centres,
         centres.stride(0),
         precisions,

@@ -11,16 +11,19 @@ from ..algorithm.cells import FOLLOWERS, GROUP_SIZE, LINKED_AT_FIRST, LINKED_EVE
 from ..algorithm.random import generator
 from ..kernels.neighbors import BAND
 from .cells import Groups, label_type, sort_by_group
-from .kernels.ranking import join_lists
+from .kernels.ranking import compare_all, join_lists
 from .nearest import lists_of
 from .ranking import AT_ONCE, COMPARED, distinct_in_order, ranked
-from .sizes import power_of_two
+from .sizes import pieces_of, power_of_two
 
 #: Up to so many clusters are all compared with one another: on a GPU that is no more work than to divide them.
 ALL_COMPARED = 4096
 
+#: Clusters, others and features of them that a program compares at a time.
+COMPARED_ROWS, COMPARED_OTHERS, COMPARED_FEATURES = 64, 128, 16
+
 #: Warps that make one list of candidates.
-JOINING_WARPS = 8
+JOINING_WARPS = 2
 
 #: Members of a node looked at to find one far from a first.
 PROBES = 8
@@ -133,17 +136,20 @@ class DeviceNeighbourhoods:
         step = max(1, POOL_VALUES // n_clusters)  # all are compared with some of them at a time
         nearest = torch.empty_like(self.nearest)
         for first in range(0, n_clusters, step):
-            distances = self._compare_with_all(means, slice(first, first + step))
-            distances.diagonal(first).fill_(-torch.inf)  # it comes first, even among others in the same place
+            distances = self._compare_with_all(means, slice(first, min(first + step, n_clusters)))
             ranked(distances, length, nearest[first : first + step])
         self.nearest = nearest
         self.neighbors = nearest[:, : self.n_neighbors]
 
     def _compare_with_all(self, means: torch.Tensor, some: slice) -> torch.Tensor:
-        """What some clusters rank all by, (s, C) float32: less is nearer."""
-        centres = means - means[0]
-        squares = torch.linalg.vecdot(centres, centres)
-        return torch.addmm(squares, centres[some], centres.T, alpha=-2)
+        """What some clusters rank all by, (s, C) float32: less is nearer, and themselves come first of all."""
+        n_clusters, n_rows = means.shape[0], some.stop - some.start
+        distances = torch.empty((n_rows, n_clusters), device=means.device)
+        compare_all[(pieces_of(n_rows, COMPARED_ROWS), pieces_of(n_clusters, COMPARED_OTHERS))](
+            means, means.stride(0), some.start, n_rows, n_clusters, distances, ROWS=COMPARED_ROWS,
+            OTHERS=COMPARED_OTHERS, FEATURES=COMPARED_FEATURES,
+        )  # fmt: skip
+        return distances
 
     def _rank_in_pools(
         self, means: torch.Tensor, members: torch.Tensor, pools: torch.Tensor, out: torch.Tensor

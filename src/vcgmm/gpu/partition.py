@@ -8,14 +8,15 @@ import numpy as np
 import torch
 
 from .cells import Groups, sort_by_group
-from .kernels.partition import gather_columns, sample_groups, survey_groups
+from .kernels.partition import gather_columns, gather_rows, sample_groups, survey_groups
 from .points import DevicePoints, upload
 from .sizes import pieces_of
+from .tiling import ALIGNED
 
 #: Members of a group that a program looks at.
 SURVEYED, SAMPLED = 1024, 256
 
-#: Points, and features of them, that a program turns from rows into columns.
+#: Points, and features of them, that a program gathers.
 TURNED, TURNED_FEATURES = 64, 64
 
 
@@ -83,3 +84,15 @@ def columns_of(points: DevicePoints, rows: torch.Tensor) -> torch.Tensor:
         FEATURES=TURNED_FEATURES,
     )  # fmt: skip
     return columns
+
+
+def aligned_rows(points: DevicePoints, rows: torch.Tensor) -> torch.Tensor:
+    """Coordinates of these points (n,) int64 as `tiling.aligned` has them: (n, D) float32."""
+    n_features, n_rows = points.n_features, rows.shape[0]
+    width = pieces_of(n_features, ALIGNED) * ALIGNED
+    room = torch.empty((n_rows, width), device=points.device)
+    gather_rows[(pieces_of(n_rows, TURNED), pieces_of(width, TURNED_FEATURES))](
+        points.stored, points.stored.stride(0), n_features, points.scale, rows, n_rows, room, width, ROWS=TURNED,
+        FEATURES=TURNED_FEATURES,
+    )  # fmt: skip
+    return room[:, :n_features]

@@ -29,6 +29,11 @@ def current(device: torch.device) -> AbstractContextManager[Any]:
     return torch.cuda.device(device) if device.type == "cuda" else nullcontext()
 
 
+def current_stream(device: torch.device) -> torch.cuda.Stream | None:
+    """What kernels are queued in; None on the host.  To look it up takes as long as to launch one."""
+    return torch.cuda.current_stream(device) if device.type == "cuda" else None
+
+
 def upload(array: np.ndarray, device: torch.device) -> torch.Tensor:
     """An array of the host on the device, without waiting for what the device is told before.
 

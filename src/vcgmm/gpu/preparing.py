@@ -21,7 +21,7 @@ from ..algorithm.settings import Settings
 from ..data import Rows, Selection
 from ..parallel import Workers
 from .coreset import lightweight_coreset, moments
-from .hashing import count_distinct
+from .hashing import Distinct
 from .lanes import Lanes, Task
 from .memory import Shape, check_memory
 from .passes import DevicePasses
@@ -100,8 +100,9 @@ class Plan:
         raw = self._copy(coreset.source, kind, None)
         masses = None if plain else coreset.weights
         given = None if masses is None else torch.from_numpy(masses).to(self.device)
+        distinct = self._distinct(raw)
         facts = moments(TensorRows(raw, rows.name), given, self.advance)
-        self._check_distinct(raw, rows.n_samples)
+        self._check(distinct, rows.n_samples)
         frame = facts.frame(FLOAT32)
         if kind is not torch.float32:
             return Prepared(coreset, self._as_they_are(raw, masses, frame), facts)
@@ -132,6 +133,8 @@ class Plan:
         """Draw the coreset on the device, or take all rows where they lie."""
         size, n_clusters = self.settings.coreset_size, self.settings.n_components
         given = None if weights is None else torch.from_numpy(weights).to(self.device)
+        # Told of while moments are taken, where it is of all rows.
+        distinct = self._distinct(rows.tensor) if size is None and weights is None and rows.as_stored else None
         facts = moments(rows, given, self.advance)
         points = None
         whole = size is None or size >= facts.n_usable
@@ -145,7 +148,7 @@ class Plan:
                 rng = generator(self.settings.seed, CORESET)
                 chosen, drawn = lightweight_coreset(rows, facts, given, size, rng, n_clusters, self.advance)
             tensor = rows.chosen(chosen)
-        self._check_distinct(tensor, rows.n_samples)
+        self._check(self._distinct(tensor) if distinct is None else distinct, rows.n_samples)
         frame = facts.frame(FLOAT32)
         in_place = tensor.dtype in STORED
         kind = self._kind(frame)
@@ -207,10 +210,13 @@ class Plan:
         points.total_weight = float(len(stored))
         return points
 
-    def _check_distinct(self, tensor: torch.Tensor, n_samples: int) -> None:
-        n_clusters = self.settings.n_components
-        n_distinct = count_distinct(tensor, n_clusters) if 1 < n_clusters <= len(tensor) else len(tensor)
-        refuse_too_few(n_distinct, "n_components", n_clusters, n_samples)
+    def _distinct(self, tensor: torch.Tensor) -> Distinct:
+        """Begin to count different rows."""
+        return Distinct(tensor, self.settings.n_components)
+
+    def _check(self, distinct: Distinct, n_samples: int) -> None:
+        """Refuse to look for more clusters than there are different rows."""
+        refuse_too_few(distinct.count(), "n_components", self.settings.n_components, n_samples)
 
     def _check_memory(self, n_points: int, n_features: int, itemsize: int) -> None:
         settings = self.settings

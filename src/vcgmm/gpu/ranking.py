@@ -14,7 +14,7 @@ RANKED, WARP_VALUES = 4096, 1024
 OTHERS = 32
 
 #: Rows of up to so many ids are made distinct by comparing each with all before it, so many of those at a time.
-COMPARED, AT_ONCE = 512, 32
+COMPARED, AT_ONCE = 512, 8
 
 
 def ranked(values: torch.Tensor, count: int, out: torch.Tensor | None = None) -> torch.Tensor:

@@ -16,7 +16,7 @@ from .costs import Costs
 from .functions import totals_of
 from .nearest import Posterior, distances_of, launch_search, unlisted_distances
 from .neighbourhoods import DeviceNeighbourhoods
-from .points import DevicePoints
+from .points import DevicePoints, current_stream
 from .sums import Entries, entries_of, weighted_sums
 from .tiling import Tiling, aligned, tiling
 from .ways import Masses, Means, Way
@@ -132,6 +132,7 @@ class DeviceSearch:
         self._cells: Cells | None = None
         self._used: torch.Tensor | None = None
         self._moves: torch.Tensor | None = None  # of the last E-step
+        self._stream = current_stream(points.device)
 
     @property
     def start_error(self) -> float:
@@ -163,7 +164,7 @@ class DeviceSearch:
         found = self.search(used, 0.5 / variance)
         before = self._moves
         sums = weighted_sums(self.points, self.entries(), used, before=before)
-        told = Told(totals_of(sums.told, found.facts))
+        told = Told(totals_of(sums.told, found.facts), self._stream)
         # What the next step begins with, and what need not be in time, while the host waits for this one.
         self._cells = self._group(len(used))
         self._moves = sums.moves
@@ -173,7 +174,8 @@ class DeviceSearch:
             "found_moves": Way(sums.moves),
         }
         log_sum, scatter, _, n_unlisted, n_active, *others = told.tolist()
-        gains, products = others[: sums.n_gains], others[sums.n_gains :]
+        parts = range(0, len(others), sums.n_parts)
+        gain, *products = (sum(others[first : first + sums.n_parts]) for first in parts)
         masses: Any = Masses(sums.masses, int(n_active))
         if before is not None:
             masses = Masses(sums.masses, int(n_active), (before, sums.moves), (products[0], products[1]))
@@ -184,7 +186,7 @@ class DeviceSearch:
             log_sum=log_sum,
             total_weight=self.total_weight,
             n_evaluations=linked + found.n_evaluations + int(n_unlisted),
-            found_gain=sum(gains),
+            found_gain=gain,
             **arrays,
         )
 

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import torch
 
-from .cells import Pieces, cut, sort_by_group
-from .functions import N_PRODUCTS, multiply_rows
+from .cells import Pieces, most_pieces, sort_by_group
 from .kernels.sums import merge_runs, sum_runs
 from .points import DevicePoints
 from .sizes import pieces_of, power_of_two
@@ -68,9 +67,10 @@ class Sums:
     moves : (C, D) float64 tensor
         shifts / masses, 0 where there is no mass.
     told : (..., C) float64 tensor
-        What the host wants to know the sums of: 1 where there is any mass, else 0; in `n_gains` rows what adds up
-        to mass times squared move; and, where there were moves before, products with those (`multiply_rows`).
-    n_gains : int
+        What the host wants to know the sums of: 1 where there is any mass, else 0; in `n_parts` rows what adds up
+        to mass times squared move; where there were moves before, in as many rows each the same for the squares of
+        those and for their products with the moves now.
+    n_parts : int
     """
 
     shifts: torch.Tensor
@@ -78,7 +78,7 @@ class Sums:
     masses: torch.Tensor
     moves: torch.Tensor
     told: torch.Tensor
-    n_gains: int
+    n_parts: int
 
 
 def entries_of(winners: torch.Tensor, parts: torch.Tensor, n_clusters: int) -> Entries:
@@ -108,9 +108,8 @@ def weighted_sums(
         Moves that products are to be taken with.
     """
     n_features, device = points.n_features, points.device
-    runs = cut(entries.start, RUN, len(entries.order))
-    n_clusters = len(entries.start) - 1
-    n_runs = len(runs)
+    n_clusters = entries.start.shape[0] - 1
+    n_runs = most_pieces(n_clusters, RUN, entries.order.shape[0])
 
     def room(*shape: int, dtype: torch.dtype = torch.float64) -> torch.Tensor:
         return torch.empty(shape, dtype=dtype, device=device)
@@ -120,21 +119,21 @@ def weighted_sums(
     features = min(FEATURES, power_of_two(n_features))
     n_parts = pieces_of(n_features, features)
     sum_runs[(n_runs, n_parts)](
-        points.stored, points.stored.stride(0), n_features, points.scale, entries.order, entries.parts, runs.table,
-        origins, origins.stride(0), run_sums, run_squares, run_masses, PER_ROW=entries.per_row,
+        points.stored, points.stored.stride(0), n_features, points.scale, entries.order, entries.parts,
+        entries.start, n_clusters, origins, origins.stride(0), run_sums, run_squares, run_masses,
+        SIZE=RUN, STEPS=n_clusters.bit_length(), PER_ROW=entries.per_row,
         ENTRIES=SHORT_ENTRIES if features <= SHORT_FEATURES else ENTRIES,
         FEATURES=features, SQUARES=squares, num_warps=max(1, features // WARP_FEATURES),
     )  # fmt: skip
     shifts, moves, masses = room(n_clusters, n_features), room(n_clusters, n_features), room(n_clusters)
-    told = room(1 + n_parts + (0 if before is None else N_PRODUCTS), n_clusters)
+    told = room(1 + n_parts * (1 if before is None else 3), n_clusters)
     of_squares = room(n_clusters, n_features) if squares else shifts
     for given, found in ((run_sums, shifts), (run_squares, of_squares))[: 1 + squares]:
         merge_runs[(n_clusters, n_parts)](
-            given, run_masses, runs.start, runs.size, n_features, found, masses, moves, told, FEATURES=features,
-            MOVES=given is run_sums,
+            given, run_masses, entries.start, RUN, n_features, found, masses, moves,
+            moves if before is None else before, told, FEATURES=features, MOVES=given is run_sums,
+            BEFORE=given is run_sums and before is not None,
         )  # fmt: skip
-    if before is not None:
-        multiply_rows(masses, before, moves, told[1 + n_parts :])
     return Sums(shifts, of_squares, masses, moves, told, n_parts)
 
 
@@ -144,7 +143,7 @@ def sums_of_pieces(facts: torch.Tensor, pieces: Pieces) -> torch.Tensor:
     sums = torch.empty((n_groups, width), dtype=torch.float64, device=facts.device)
     unused = torch.empty(n_groups, dtype=torch.float64, device=facts.device)
     merge_runs[(n_groups, 1)](
-        facts, facts, pieces.start, pieces.size, width, sums, unused, sums, unused,
-        FEATURES=power_of_two(width), MOVES=False,
+        facts, facts, pieces.start, pieces.size, width, sums, unused, sums, sums, unused,
+        FEATURES=power_of_two(width), MOVES=False, BEFORE=False,
     )  # fmt: skip
     return sums

@@ -25,7 +25,14 @@ class TensorRows(Rows):
     ----------
     tensor : (N, D) tensor of real numbers
     name : str
+
+    Attributes
+    ----------
+    as_stored : bool
+        Whether rows are what the tensor holds, and not made of it as they are read.
     """
+
+    as_stored = True
 
     def __init__(self, tensor: torch.Tensor, name: str = "X") -> None:
         self.tensor = tensor
@@ -68,6 +75,8 @@ class UnitTensorRows(TensorRows):
     tensor : (N, D) tensor
         Its rows.
     """
+
+    as_stored = False
 
     def __init__(self, given: UnitRows, tensor: torch.Tensor) -> None:
         super().__init__(tensor, given.name)

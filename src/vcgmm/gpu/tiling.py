@@ -14,6 +14,10 @@ MANY_POINTS, WIDE = 96, 256
 #: Registers of a thread, of which a multiprocessor has 512 for each of 128 threads.
 REGISTERS = 128
 
+#: Rows of at most so many features that are read few values at a time: more tiles under way, each of fewer centres
+#: and so many registers a thread, wait less for them.
+SHORT, SHORT_CENTRES, SHORT_REGISTERS = 64, 64, 96
+
 #: Rows that begin at multiples of so many values are read as fast as can be.
 ALIGNED = 16
 
@@ -55,14 +59,15 @@ def tiling(n_features: int, points_per_cell: float, n_centres: int, mode: str) -
         What products are computed in.
     """
     points = 128 if points_per_cell >= MANY_POINTS and n_features >= WIDE else 64
-    centres = min(128, max(16, power_of_two(n_centres)))
+    is_short = n_features <= SHORT and n_features % ALIGNED != 0 and mode != "fp32"
+    centres = min(SHORT_CENTRES if is_short else 128, max(16, power_of_two(n_centres)))
     # With "fp32" each operand is two: fewer tiles at a time are better than waiting for memory.
     narrow = 32 if mode == "fp32" or (mode == "bf16" and points == 128) else 16
     features = min(narrow, max(16, power_of_two(n_features)))
     # Rows that do not begin at multiples of 16 values are read few at a time: copies ahead of time then cost more
     # than they save.
     n_stages = 3 if n_features % ALIGNED == 0 else 1
-    n_registers = None if mode == "fp32" else REGISTERS
+    n_registers = None if mode == "fp32" else SHORT_REGISTERS if is_short else REGISTERS
     return Tiling(points, centres, features, 4 if points == 64 else 8, n_stages, n_registers)
 
 

@@ -23,9 +23,8 @@ from .exact import Urn
 from .greedy import CellSeeds, seed_cells
 from .lloyd import lloyd_steps
 from .nearest import distances_of, lists_between, nearest_listed
-from .partition import Partition
+from .partition import Partition, aligned_rows
 from .points import DevicePoints, upload
-from .tiling import aligned
 
 #: Cells of the first level, as a power of those on the host: many small ones keep the device busier than few.
 FINER = 4 / 3
@@ -114,7 +113,7 @@ class DeviceCells:
         first = whole.sample(np.array([n_random]), self.draws).groups.order
         lists = lists_between(np.array([0, n_random]), points.device)
         _, near = nearest_listed(
-            points, some.groups, self.centres, lists, aligned(points.at(first)), by_place=True
+            points, some.groups, self.centres, lists, aligned_rows(points, first), by_place=True
         )
         # The smallest of exponential times over masses: draws without replacement, in one go.
         races = torch.empty(len(order), device=points.device).exponential_(generator=self.draws)
@@ -168,7 +167,7 @@ class DeviceCells:
         points, cells = self.points, self._partition
         k = np.diff(centre_start)
         lists = lists_between(centre_start, points.device)
-        centres = lloyd_steps(points, some.groups, self.centres, lists, points.at(seeds), steps)
+        centres = lloyd_steps(points, some.groups, self.centres, lists, aligned_rows(points, seeds), steps)
         ids, near = nearest_listed(points, cells.groups, self.centres, lists, centres)
         self.n_evaluations += int((some.sizes * k * steps + cells.sizes * k).sum())
         self.centres, self.labels, self.distances = centres, ids.view(-1), near.view(-1)

@@ -18,6 +18,22 @@ def first_piece(start, group, size):
     return tl.load(start + group) // size + group
 
 
+@triton.jit
+def members_of(start, n_groups, size, piece, STEPS: tl.constexpr):
+    """The group of a piece, or of some, its first member and the one behind the last: no less if it is empty.
+
+    `start`, `n_groups`, `size` and STEPS are those of `fill_pieces`.
+    """
+    low = piece * 0
+    high = low + n_groups
+    for _ in range(STEPS):  # bisection: the last group whose first piece is not behind this one
+        middle = (low + high) // 2
+        begun = first_piece(start, middle, size) <= piece
+        low, high = tl.where(begun, middle, low), tl.where(begun, high, middle)
+    first = tl.load(start + low) + (piece - first_piece(start, low, size)) * size
+    return low, first, tl.minimum(first + size, tl.load(start + low + 1))
+
+
 @launched
 @triton.jit
 def fill_pieces(start, n_groups, size, n_pieces, pieces, STEPS: tl.constexpr, PIECES: tl.constexpr):
@@ -31,15 +47,8 @@ def fill_pieces(start, n_groups, size, n_pieces, pieces, STEPS: tl.constexpr, PI
     STEPS : constexpr, 2^STEPS is more than n_groups
     """
     piece = tl.program_id(0).to(tl.int64) * PIECES + tl.arange(0, PIECES)
-    low = tl.zeros((PIECES,), tl.int64)
-    high = tl.zeros((PIECES,), tl.int64) + n_groups
-    for _ in range(STEPS):  # bisection: the last group whose first piece is not behind this one
-        middle = (low + high) // 2
-        begun = first_piece(start, middle, size) <= piece
-        low, high = tl.where(begun, middle, low), tl.where(begun, high, middle)
-    first = tl.load(start + low) + (piece - first_piece(start, low, size)) * size
-    last = tl.minimum(first + size, tl.load(start + low + 1))
+    group, first, last = members_of(start, n_groups, size, piece, STEPS)
     inside = piece < n_pieces
-    tl.store(pieces + piece * 3, low, mask=inside)
+    tl.store(pieces + piece * 3, group, mask=inside)
     tl.store(pieces + piece * 3 + 1, first, mask=inside)
     tl.store(pieces + piece * 3 + 2, last, mask=inside)

@@ -37,7 +37,7 @@ class Launched:
 
     def _launch(self, grid: tuple[int, ...], *arguments: Any, **options: Any) -> None:
         device = arguments[0].device
-        key = (device, *map(_look, arguments), *options.values())
+        key = (device, *[_look(value) for value in arguments], *options.values())
         found = self._compiled.get(key)
         if found is not None:
             # As `compiled[grid]` does it, without looking for hooks and for the device once more.

@@ -98,3 +98,30 @@ def gather_columns(
     row = tl.load(order + place, mask=place < n_rows, other=0)
     y = tl.load(points + row[:, None] * stride + feature[None, :], mask=mask, other=0).to(tl.float32) * scale
     tl.store(columns + feature[:, None] * n_rows + place[None, :], tl.trans(y), mask=tl.trans(mask))
+
+
+@launched
+@triton.jit
+def gather_rows(
+    points, stride, n_features, scale, order, n_rows, room, width, ROWS: tl.constexpr, FEATURES: tl.constexpr
+):
+    """Coordinates of some points, row by row.
+
+    Parameters
+    ----------
+    points, stride, n_features, scale : IN, as in `search.search_tiles`
+    order : (n_rows,) int64, IN
+    room : (n_rows, width) float32, OUT, 0 beyond the features
+    """
+    place = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    feature = tl.program_id(1).to(tl.int64) * FEATURES + tl.arange(0, FEATURES)
+    inside = (place < n_rows)[:, None]
+    row = tl.load(order + place, mask=place < n_rows, other=0)
+    y = tl.load(
+        points + row[:, None] * stride + feature[None, :], mask=inside & (feature < n_features)[None, :], other=0
+    )
+    tl.store(
+        room + place[:, None] * width + feature[None, :],
+        y.to(tl.float32) * scale,
+        mask=inside & (feature < width)[None, :],
+    )

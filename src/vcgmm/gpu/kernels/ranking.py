@@ -40,9 +40,10 @@ def rank_rows(values, n_places, found, count, PLACES: tl.constexpr, COUNT: tl.co
     smaller = (keys < limit).to(tl.int32)
     equal = (keys == limit).to(tl.int32)
     n_smaller = tl.sum(smaller, axis=0)
-    among_equals = tl.cumsum(equal, axis=0)
+    both = tl.cumsum(smaller + (equal << 16), axis=0)  # two counts in one number: there are few places
+    among_smaller, among_equals = both & 0xFFFF, both >> 16
     taken = (smaller > 0) | ((equal > 0) & (among_equals <= count - n_smaller))
-    position = tl.cumsum(smaller, axis=0) + tl.minimum(among_equals, count - n_smaller) - 1
+    position = among_smaller + tl.minimum(among_equals, count - n_smaller) - 1
     tl.store(target + position, place.to(target.dtype.element_ty), mask=taken)
     tl.debug_barrier()
     column = tl.arange(0, COUNT)
@@ -92,13 +93,22 @@ def first_distinct(
     target = found + tl.program_id(0).to(tl.int64) * count
     place = tl.arange(0, PLACES)
     own = tl.load(here + place, mask=place < n_places, other=-1)
-    n_before = tl.zeros((PLACES,), tl.int32)
+    store_firsts(own, n_equal_before(own, here, n_places, place, PLACES, AT_ONCE), target, count, COUNT)
+
+
+@triton.jit
+def n_equal_before(own, here, n_places, place, PLACES: tl.constexpr, AT_ONCE: tl.constexpr):
+    """How many of the ids at `here` before each place (PLACES,) equal its own (PLACES,): (PLACES,) int32.
+
+    Places go from thread to thread, so that no two of those need to add up anything before the end.
+    """
+    total = tl.zeros((AT_ONCE, PLACES), tl.int32)
     for begin in range(0, n_places, AT_ONCE):
         earlier = begin + tl.arange(0, AT_ONCE)
         other = tl.load(here + earlier, mask=earlier < n_places, other=-1)
-        same = (own[:, None] == other[None, :]) & (earlier[None, :] < place[:, None])
-        n_before += tl.sum(same.to(tl.int32), axis=1)
-    store_firsts(own, n_before, target, count, COUNT)
+        same = (own[None, :] == other[:, None]) & (earlier[:, None] < place[None, :])
+        total += same.to(tl.int32)
+    return tl.sum(total, axis=0)
 
 
 @triton.jit
@@ -170,10 +180,52 @@ def join_lists(
     here = proposals + cluster * n_places
     tl.store(here + place, own, mask=place < n_places)
     tl.debug_barrier()
-    n_before = tl.zeros((PLACES,), tl.int32)
-    for begin in range(0, n_places, AT_ONCE):
-        earlier = begin + tl.arange(0, AT_ONCE)
-        other = tl.load(here + earlier, mask=earlier < n_places, other=-1)
-        same = (own[:, None] == other[None, :]) & (earlier[None, :] < place[:, None])
-        n_before += tl.sum(same.to(tl.int32), axis=1)
+    n_before = n_equal_before(own, here, n_places, place, PLACES, AT_ONCE)
     store_firsts(own, n_before, candidates + cluster * length, length, COUNT)
+
+
+@launched
+@triton.jit
+def compare_all(
+    means,
+    stride,
+    first,
+    n_rows,
+    n_clusters,
+    distances,
+    ROWS: tl.constexpr,
+    OTHERS: tl.constexpr,
+    FEATURES: tl.constexpr,
+):
+    """Squared distances between some clusters and all, by products with all digits about the first of all.
+
+    Parameters
+    ----------
+    means : (n_clusters, stride) float32, IN, 0 beyond the features
+    first, n_rows : int, IN, which some
+    distances : (n_rows, n_clusters) float32, OUT, of a cluster to itself -infinity
+    """
+    place = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    row = (first + place).to(tl.int64)
+    other = (tl.program_id(1) * OTHERS + tl.arange(0, OTHERS)).to(tl.int64)
+    products = tl.zeros((ROWS, OTHERS), tl.float32)
+    row_squares = tl.zeros((ROWS,), tl.float32)
+    other_squares = tl.zeros((OTHERS,), tl.float32)
+    for begin in range(0, stride, FEATURES):
+        feature = begin + tl.arange(0, FEATURES)
+        wide = feature < stride
+        zero = tl.load(means + feature, mask=wide, other=0.0)[None, :]
+        there = (place < n_rows)[:, None] & wide[None, :]
+        a = tl.load(means + row[:, None] * stride + feature[None, :], mask=there, other=0.0) - zero
+        there = (other < n_clusters)[:, None] & wide[None, :]
+        b = tl.load(means + other[:, None] * stride + feature[None, :], mask=there, other=0.0) - zero
+        products = tl.dot(a, tl.trans(b), products, input_precision="tf32x3")
+        row_squares += tl.sum(a * a, axis=1)
+        other_squares += tl.sum(b * b, axis=1)
+    squares = row_squares[:, None] + other_squares[None, :] - 2.0 * products
+    squares = tl.where(row[:, None] == other[None, :], float("-inf"), squares)  # itself comes first
+    tl.store(
+        distances + place[:, None].to(tl.int64) * n_clusters + other[None, :],
+        squares,
+        mask=(place < n_rows)[:, None] & (other < n_clusters)[None, :],
+    )

@@ -78,8 +78,7 @@ def search_tiles(
     origins,
     origin_stride,
     lists,
-    list_first,
-    list_length,
+    list_start,
     centres,
     centre_stride,
     precisions,
@@ -117,7 +116,7 @@ def search_tiles(
     order : (n,) int64, IN
     tiles : (n_tiles, 3) int64, IN, cell, first and last: a tile holds the rows order[first:last] of a cell
     origins : (n_cells, D) float32, IN, what coordinates of a cell are taken about
-    lists : (...,) int32, IN, the list of a cell begins at list_first[cell] and has list_length[cell] centres
+    lists : (...,) int32, IN, the list of a cell goes from list_start[cell] to list_start[cell + 1] - 1
     centres : (C, D) float32, IN
     precisions, offsets : IN, as in `forms`
     old : (N, N_BEST) int32, IN, winners of before, -1 for none; may be the same as `winners`
@@ -147,8 +146,9 @@ def search_tiles(
     inside = place < last
     row = tl.load(order + place, mask=inside, other=0)
     column = tl.arange(0, COLUMNS)[None, :]
-    length = tl.load(list_length + cell)
-    here = lists + tl.load(list_first + cell)
+    begun = tl.load(list_start + cell)
+    length = (tl.load(list_start + cell + 1) - begun).to(tl.int32)
+    here = lists + begun
     best = tl.full((POINTS, COLUMNS), float("inf"), tl.float32)
     places = tl.full((POINTS, COLUMNS), NOWHERE, tl.int32)
     if HAS_OLD:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from .cells import first_piece
+from .cells import first_piece, members_of
 from .forms import pair_costs
 from .launching import launched
 
@@ -19,12 +19,15 @@ def sum_runs(
     scale,
     order,
     parts,
-    runs,
+    start,
+    n_segments,
     origins,
     origin_stride,
     sums,
     squares,
     masses,
+    SIZE: tl.constexpr,
+    STEPS: tl.constexpr,
     PER_ROW: tl.constexpr,
     ENTRIES: tl.constexpr,
     FEATURES: tl.constexpr,
@@ -37,16 +40,16 @@ def sum_runs(
     points, stride, n_features, scale : IN, as in `search.search_tiles`
     order : (n,) int64, IN, the place of each entry in `parts`; the point is PER_ROW times smaller
     parts : (...,) float32, IN, weights
-    runs : (n_runs, 3) int64, IN, pieces as of `cells.fill_pieces`
+    start : (n_segments + 1,) int64, IN, entries of each segment
+    SIZE : constexpr, entries of a run, at most
+    STEPS : constexpr, as in `cells.fill_pieces`
     origins : (n_segments, D) float32, IN
     sums : (n_runs, D) float32, OUT, of runs that are not empty
     squares : (n_runs, D) float32, OUT with SQUARES, sums of part (y - origin)^2
     masses : (n_runs,) float32, OUT
     """
     run = tl.program_id(0).to(tl.int64)
-    segment = tl.load(runs + run * 3)
-    first = tl.load(runs + run * 3 + 1)
-    last = tl.load(runs + run * 3 + 2)
+    segment, first, last = members_of(start, n_segments, SIZE, run, STEPS)
     if first >= last:
         return
     feature = tl.program_id(1) * FEATURES + tl.arange(0, FEATURES)
@@ -87,9 +90,11 @@ def merge_runs(
     segment_sums,
     segment_masses,
     moves,
-    gains,
+    before,
+    told,
     FEATURES: tl.constexpr,
     MOVES: tl.constexpr,
+    BEFORE: tl.constexpr,
 ):
     """Add the runs of every segment in their order, in float64.
 
@@ -100,8 +105,10 @@ def merge_runs(
     segment_sums : (n_segments, D) float64, OUT
     segment_masses : (n_segments,) float64, OUT
     moves : (n_segments, D) float64, OUT with MOVES, sums over masses, 0 where there is no mass
-    gains : (1 + n_parts of features, n_segments) float64, OUT with MOVES, first 1 where there is any mass, else 0;
-        then mass times the square of the move
+    before : (n_segments, D) float64, IN with BEFORE, moves of before
+    told : (..., n_segments) float64, OUT with MOVES, first 1 where there is any mass, else 0; then, in a row for
+        each part of the features, mass times the square of the move; with BEFORE likewise mass times the square of
+        the move of before, and mass times the product of the two
     """
     segment = tl.program_id(0).to(tl.int64)
     feature = tl.program_id(1) * FEATURES + tl.arange(0, FEATURES)
@@ -119,11 +126,18 @@ def merge_runs(
     if MOVES:
         move = total / tl.where(mass > 0.0, mass, 1.0)
         tl.store(moves + segment * n_features + feature, move, mask=wide)
-        gain = mass * tl.sum(tl.where(wide, move * move, 0.0), axis=0)
         place = segment + tl.arange(0, 1)
-        tl.store(gains + (tl.program_id(1) + 1) * tl.num_programs(0) + place, gain)
-        if tl.program_id(1) == 0:
-            tl.store(gains + place, (mass > 0.0).to(tl.float64))
+        n_segments, n_parts, part = tl.num_programs(0), tl.num_programs(1), tl.program_id(1)
+        if part == 0:
+            tl.store(told + place, (mass > 0.0).to(tl.float64))
+        gain = mass * tl.sum(tl.where(wide, move * move, 0.0), axis=0)
+        tl.store(told + (1 + part) * n_segments + place, gain)
+        if BEFORE:
+            last = tl.load(before + segment * n_features + feature, mask=wide, other=0.0)
+            square = mass * tl.sum(last * last, axis=0)
+            cross = mass * tl.sum(tl.where(wide, last * move, 0.0), axis=0)
+            tl.store(told + (1 + n_parts + part) * n_segments + place, square)
+            tl.store(told + (1 + 2 * n_parts + part) * n_segments + place, cross)
 
 
 @launched

@@ -36,7 +36,7 @@ def fill_tables(
     """Squared distances between all rows of a cell.
 
     By products, about the cell's first row, as long as those leave enough digits; else difference by difference,
-    so that equal rows have distance 0.
+    so that equal rows have distance 0.  A row and itself are not looked at for that.
 
     Parameters
     ----------
@@ -49,10 +49,10 @@ def fill_tables(
     cell = tl.program_id(0)
     first = tl.load(cell_start + cell)
     size = (tl.load(cell_start + cell + 1) - first).to(tl.int32)
-    row = tl.program_id(1) // n_tiles * TILE + tl.arange(0, TILE)
-    other = tl.program_id(1) % n_tiles * TILE + tl.arange(0, TILE)
-    if tl.min(other, axis=0) < tl.min(row, axis=0) or tl.min(other, axis=0) >= size:  # tables are symmetric
+    first_row, first_other = tl.program_id(1) // n_tiles * TILE, tl.program_id(1) % n_tiles * TILE
+    if first_other < first_row or first_other >= size:  # tables are symmetric
         return
+    row, other = first_row + tl.arange(0, TILE), first_other + tl.arange(0, TILE)
     here = columns + first
     products = tl.zeros((TILE, TILE), tl.float32)
     row_squares = tl.zeros((TILE,), tl.float32)
@@ -68,8 +68,9 @@ def fill_tables(
         row_squares += tl.sum(a * a, axis=0)
         other_squares += tl.sum(b * b, axis=0)
     both = row_squares[:, None] + other_squares[None, :]
-    squares = tl.maximum(both - 2.0 * products, 0.0)
-    inside = (row < size)[:, None] & (other < size)[None, :]
+    same = row[:, None] == other[None, :]
+    squares = tl.where(same, 0.0, tl.maximum(both - 2.0 * products, 0.0))
+    inside = (row < size)[:, None] & (other < size)[None, :] & ~same
     close = (inside & (squares <= CLOSE * both)).to(tl.int32)
     if tl.max(tl.max(close, axis=1), axis=0) > 0:
         squares = tl.zeros((TILE, TILE), tl.float32)
