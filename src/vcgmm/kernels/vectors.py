@@ -1,7 +1,7 @@
 """Whole vectors of numbers in the code that numba makes: what kernels written for registers have in common.
 
 numba leaves it to LLVM to find vectors in loops over single numbers, which it does well for long loops and not at
-all for a tile of sums that is to stay in registers.  Such kernels say themselves what is a vector, by `intrinsic`s.
+all for a tile of sums that is to stay in registers.  Such kernels say what is a vector themselves (`intrinsic`).
 """
 
 from __future__ import annotations
