@@ -53,6 +53,24 @@ def test_a_coreset_of_a_tensor_is_scaled(gpu: Any) -> None:
         np.testing.assert_allclose(points, given / np.linalg.norm(given, axis=1, keepdims=True), atol=1e-6)
 
 
+def test_what_a_fit_hands_out_and_what_callbacks_make_can_be_differentiated(gpu: Any) -> None:
+    gradients: list[list[float]] = []
+
+    def callback(_facts: Any) -> None:
+        factor = torch.ones(2, requires_grad=True, device=gpu)
+        (3 * factor).sum().backward()
+        gradients.append(factor.grad.tolist())
+
+    X = torch.from_numpy(rows()).to(gpu)
+    for size in (60, None):
+        points: Any = fitted(X, coreset_size=size, max_iter=2, callbacks=callback).coreset_.points
+        if isinstance(points, torch.Tensor):
+            factor = torch.ones(4, requires_grad=True, device=gpu)
+            (points * factor).sum().backward()
+            torch.testing.assert_close(factor.grad, points.sum(0))
+    assert gradients == [[3.0, 3.0]] * 4
+
+
 @pytest.mark.parametrize("kind", ["tensor", "array"])
 def test_rows_without_a_direction_are_refused_by_number(gpu: Any, kind: str) -> None:
     for value, message in ((0.0, "row of zeros, row 17"), (np.nan, "NaN: the first in row 17, feature 0")):

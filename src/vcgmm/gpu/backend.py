@@ -15,7 +15,7 @@ from ..algorithm.settings import Settings
 from ..algorithm.snapshot import Keep, Snapshot
 from ..data import Rows
 from ..parallel import Workers
-from ..progress import Callback, Progress
+from ..progress import Callback, Iteration, Progress
 from .evaluation import DeviceEvaluator
 from .fitting import resume, run
 from .joint_evaluation import DeviceJointEvaluator
@@ -61,11 +61,21 @@ def find_device(name: str) -> torch.device:
     return torch.device("cuda", index)
 
 
+def outside(callback: Callback) -> Callback:
+    """A callback that may use torch as it likes, whatever mode the fit runs in."""
+
+    def call(facts: Iteration) -> bool | None:
+        with torch.inference_mode(False):
+            return callback(facts)
+
+    return call
+
+
 class GPU:
     """Fits and predictions on one GPU.
 
-    Fits run in torch's inference mode, in which a call costs the host less.  Of the tensors made there only one is
-    ever handed out: the scaled rows of `metric="cosine"`, as a coreset's points.
+    Fits run in torch's inference mode, in which a call costs the host less.  No tensor that is made there is handed
+    out, and callbacks run outside of it.
 
     Parameters
     ----------
@@ -93,8 +103,9 @@ class GPU:
         keep: Keep | None,
     ) -> Result:
         """The whole of a fit."""
+        told = [outside(callback) for callback in callbacks]
         with torch.inference_mode(), current(self.device):
-            return run(rows, weights, settings, self.device, self.precision, callbacks, progress, workers, keep)
+            return run(rows, weights, settings, self.device, self.precision, told, progress, workers, keep)
 
     def resume(
         self,
@@ -107,10 +118,9 @@ class GPU:
         complete: bool,
     ) -> Result:
         """A fit from a snapshot on."""
+        told = [outside(callback) for callback in callbacks]
         with torch.inference_mode(), current(self.device):
-            return resume(
-                snapshot, self.device, self.precision, callbacks, progress, workers, keep, complete=complete
-            )
+            return resume(snapshot, self.device, self.precision, told, progress, workers, keep, complete=complete)
 
     def evaluator(
         self, means: np.ndarray, frame: Frame, workers: Workers, advance: Callable[[int], None]

@@ -101,7 +101,8 @@ class UnitTensorRows(TensorRows):
     def chosen(self, indices: torch.Tensor | None) -> torch.Tensor:
         """A scaled copy of rows with these indices, or of all."""
         given = self.tensor if indices is None else self.tensor[indices]
-        out = torch.empty(given.shape, dtype=self._kind, device=given.device)
+        with torch.inference_mode(False):  # they may be handed out, and differentiated
+            out = torch.empty(given.shape, dtype=self._kind, device=given.device)
         for part in blocks_of(*given.shape):
             out[part] = unit_rows(given[part].double()).to(self._kind)
         return out
