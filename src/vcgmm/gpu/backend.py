@@ -74,7 +74,7 @@ def outside(callback: Callback) -> Callback:
 class GPU:
     """Fits and predictions on one GPU.
 
-    Fits run in torch's inference mode, in which a call costs the host less.  No tensor that is made there is handed
+    Fits run in torch's inference mode, in which a call costs the host less.  No tensor made there is handed
     out, and callbacks run outside of it.
 
     Parameters
