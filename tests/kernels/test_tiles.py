@@ -6,14 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vcgmm.kernels.tiles import add_products
-from vcgmm.kernels.vectors import HEIGHT, ROWS, VECTOR_BYTES, VECTORS, lanes
+from vcgmm.kernels.vectors import ROWS, VECTORS, lanes
 
 pytestmark = pytest.mark.interpreted
-
-
-def test_a_tile_divides_what_candidates_are_filled_up_to() -> None:
-    assert ROWS % HEIGHT == 0
-    assert lanes(4) == 2 * lanes(8) == VECTOR_BYTES // 4
 
 
 @given(
