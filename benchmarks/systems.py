@@ -127,6 +127,7 @@ PEERS = [
 OURS: list[tuple[int | None, int, dict[str, Any]]] = [
     (16, 0, {}),
     (32, 0, {}),
+    (48, 0, {}),
     (64, 0, {}),
     (128, 0, {}),
     (None, 0, {}),
