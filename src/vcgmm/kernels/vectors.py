@@ -103,9 +103,9 @@ class Vectors:
         return ir.Constant(self.kind, [value] * self.width)
 
     def multiply_add(self, left: Any, right: Any, added: Any) -> Any:
-        """Left * right + added, rounded once."""
+        """Left * right + added, in one operation where the processor has it."""
         kind = ir.FunctionType(self.kind, [self.kind] * 3)
-        name = f"llvm.fma.v{self.width}f{8 * self.size}"
+        name = f"llvm.fmuladd.v{self.width}f{8 * self.size}"
         function = cast("Any", cgutils).get_or_insert_function(self.builder.module, kind, name)
         return self.builder.call(function, [left, right, added])
 
