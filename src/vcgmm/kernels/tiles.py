@@ -1,8 +1,9 @@
 """Costs of candidates for points by products, tile by tile in registers.
 
 BLAS is made for large products.  A block of some dozen points against its candidates is a small one: OpenBLAS does
-it at full speed at some sizes and at half of it at others.  So these products are our own.  The sums of a tile of candidates x points stay in registers while the features go by, each a vector of points
-times one number of every candidate, and what is stored in the end are costs, not products.
+it at full speed at some sizes and at half of it at others.  So these products are our own.  The sums of a tile of
+candidates x points stay in registers while the features go by, each a vector of points times one number of every
+candidate, and what is stored in the end are costs, not products.
 
 A tile is as large as the registers of the processor allow: with 32 of them (AVX-512, ARM) eight candidates times
 two vectors of points, with 16 four times two.
