@@ -21,15 +21,18 @@ from .models.shared import Shared, SharedModel
 from .models.start import rules_of, shared_model
 from .mstep import initial_variance
 from .random import generator
+from .relocation import Relocating
 from .row_searches import LocalRowSearches, RowSearches
 from .searches import make_search, restore_search
 from .seeding import Start, afkmc2, assign, kmeans_plus_plus, random_points
+from .settling import settle
 from .snapshot import Attempt, Costs, Keep, Problem, Snapshot
 from .subspace import SearchSettings, start_in_subspace
 from .two_level import two_level
 
 #: What the streams of random numbers are for, beside those of `searches`.
 CORESET, SEEDING = range(2)
+RELOCATION = 18
 
 
 class Attempts:
@@ -91,17 +94,23 @@ class Attempts:
     def _seed(self, attempt: int, best: Attempt | None = None) -> tuple[Snapshot, Search]:
         """A new attempt, ready for its first iteration."""
         problem = self.problem
+        self.progress.start("seeding", problem.settings.n_components)
         with self._timed("seeding"):
-            self.progress.start("seeding", problem.settings.n_components)
             start = self._start(attempt)
-            self.progress.finish()
-        self.costs.n_evaluations["seeding"] += start.n_evaluations
         with self._timed("em"):
             search = self._search(attempt, start)
+        model = self._shared(search)
+        with self._timed("seeding"):
+            if start.movable and isinstance(search, Relocating):
+                rng = generator(problem.settings.seed, RELOCATION, attempt)
+                start.means, n_evaluations = settle(model, search, start.means, rng)
+                start.n_evaluations += n_evaluations
+        self.progress.finish()
+        self.costs.n_evaluations["seeding"] += start.n_evaluations
         variance = problem.settings.initial_variance
         if variance is not None:
             variance *= problem.frame.scale**2
-        means = self._shared(search).start_at(start.means)
+        means = model.start_at(start.means)
         # Without the state of the search: it would hold arrays that the search has long replaced.
         now = Snapshot(problem, self.costs, attempt, best, Fit.at(means), means, variance, {})
         if self.keep is not None:

@@ -38,12 +38,15 @@ class Start:
         Weighted sum of the squared distances to it.
     n_evaluations : int
         Distances computed.
+    movable : bool
+        Clusters may be moved to where more are needed before EM begins.
     """
 
     means: np.ndarray
     labels: np.ndarray
     error: float
     n_evaluations: int
+    movable: bool = False
 
 
 @dataclass

@@ -24,7 +24,9 @@ from .em import Fit, variational_em
 from .estep import Search
 from .local_points import LocalPoints
 from .models.shared import Shared, SharedModel
+from .relocation import Relocating
 from .seeding import Start
+from .settling import settle
 from .two_level import two_level
 
 #: Numbers of dimensions to choose from; the least that keeps so much of the variance is taken, or the largest.
@@ -106,13 +108,20 @@ def start_in_subspace(
         projected, weights, start.labels, n_clusters, settings.truncation, settings.n_neighbors,
         settings.n_candidates, 0, int(rng.integers(1 << 62)), start.error, floor, workers,
     )  # fmt: skip
-    n_evaluations = start.n_evaluations + improve(search, start, float(weights.sum()), floor, settings)
+    n_evaluations = start.n_evaluations + improve(search, start, float(weights.sum()), floor, settings, rng)
     labels = search.labels()
     del search, projected  # all points will lie where they are
     return lift(points.array, weights, labels, n_clusters, n_evaluations, workers)
 
 
-def improve(search: Search, start: Start, total_weight: float, floor: float, settings: SearchSettings) -> int:
+def improve(
+    search: Search,
+    start: Start,
+    total_weight: float,
+    floor: float,
+    settings: SearchSettings,
+    rng: np.random.Generator,
+) -> int:
     """Some EM iterations in the subspace from a start, wherever it is; returns the number of distances computed.
 
     What they have found is the search's to tell.
@@ -126,11 +135,16 @@ def improve(search: Search, start: Start, total_weight: float, floor: float, set
     floor : float
         Smallest variance.
     settings : SearchSettings
+    rng : numpy Generator
     """
+    model = SharedModel(search, total_weight, floor, settings.relaxation, log_scale=0.0)
+    means, n_evaluations = start.means, 0
+    if isinstance(search, Relocating):
+        means, n_evaluations = settle(model, search, means, rng)
     fit = variational_em(
-        SharedModel(search, total_weight, floor, settings.relaxation, log_scale=0.0),
-        Shared(start.means, math.nan),
-        Fit.at(start.means),
+        model,
+        Shared(means, math.nan),
+        Fit.at(means),
         tol=settings.tol,
         max_iter=min(ITERATIONS_EACH * settings.max_iter, MOST_ITERATIONS),
         weight_unit=1.0,
@@ -138,7 +152,7 @@ def improve(search: Search, start: Start, total_weight: float, floor: float, set
         progress=Progress(),
         begun=0.0,
     )
-    return fit.n_evaluations
+    return n_evaluations + fit.n_evaluations
 
 
 def leading_directions(

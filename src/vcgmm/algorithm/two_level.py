@@ -15,11 +15,11 @@ from typing import Protocol
 
 import numpy as np
 
-from ..kernels.greedy import seed_cells
-from ..kernels.lloyd import ROWS, assign_rows, cluster_cells
+from ..kernels.lloyd import ROWS, assign_rows
 from ..kernels.seeding import lower_distances
 from ..parallel import Workers
 from .cells import sort_by_cluster
+from .inside_cells import cluster_inside, seed_inside
 from .places import narrowed
 from .seeding import Start, draw_one
 
@@ -29,18 +29,14 @@ LARGEST_CELL = 128
 #: Up to so many clusters are found at one level.
 ONE_LEVEL = 32
 
-#: Rows that a coarse cell looks at, for each of its clusters, in D^2 sampling and in Lloyd steps.
+#: Rows that Lloyd steps look at for each cluster of a cell, before the last level and at the last.
 COARSE_SAMPLE = 128
-SEED_SAMPLE = 16
 FINE_SAMPLE = 64
 
 #: Lloyd steps inside a cell: not at the last level, at the last where a fit follows, and where none does.
 COARSE_STEPS = 5
 FINE_STEPS = 8
 FINE_STEPS_ALONE = 4
-
-#: Draws of which the best becomes a seed.
-TRIALS = 3
 
 #: Seeds drawn for each cluster that a cell expects, where a fit follows and where none does.  The more there are,
 #: the better they are shared out among cells, which is what EM can change least.
@@ -83,7 +79,7 @@ def two_level(
     advance(n_clusters)
     if alone:
         return Start(cells.centres, np.empty(0, np.int32), math.nan, cells.n_evaluations)
-    return Start(cells.centres, cells.labels, float(cells.errors().sum()), cells.n_evaluations)
+    return Start(cells.centres, cells.labels, float(cells.errors().sum()), cells.n_evaluations, movable=True)
 
 
 class Divisible(Protocol):
@@ -282,22 +278,9 @@ class Cells:
     def _seed(
         self, order: np.ndarray, start: np.ndarray, wanted: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        seed_start = np.concatenate([[0], np.cumsum(wanted)])
-        uniforms = self.rng.random((seed_start[-1], TRIALS))
-        seeds = np.full(seed_start[-1], -1, np.int64)
-        potentials = np.zeros(seed_start[-1])
-        looked_at = np.minimum(np.diff(start), SEED_SAMPLE * wanted)
-        cells = dearest_first(looked_at * wanted)
-
-        def work(_thread: int, first: int, last: int) -> None:
-            seed_cells(
-                first, last, cells, self.points, self.weights, order, start, seed_start, SEED_SAMPLE,
-                uniforms, seeds, potentials,
-            )  # fmt: skip
-
-        self.workers.run(work, len(wanted))
-        draws = np.maximum(TRIALS * (wanted - 1) + 1, 0)
-        self.n_evaluations += int((looked_at * draws).sum())
+        about = (self.points, self.weights, order, start)
+        seeds, potentials, seed_start, n_evaluations = seed_inside(*about, wanted, self.rng, self.workers)
+        self.n_evaluations += n_evaluations
         return seeds, potentials, seed_start
 
     def _lloyd(
@@ -311,24 +294,10 @@ class Cells:
         *,
         label: bool,
     ) -> None:
-        centres = np.empty((len(seeds), self.points.shape[1]))
-        k, sizes = np.diff(centre_start), np.diff(start)
-        evaluations = np.minimum(sizes, sample * k) * k * steps + (sizes * k if label else 0)
-        cells = dearest_first(evaluations)
-
-        def work(_thread: int, first: int, last: int) -> None:
-            cluster_cells(
-                first, last, cells, self.points, self.weights, order, start, seeds, centre_start, sample, steps,
-                label, centres, self.labels, self.distances,
-            )  # fmt: skip
-
-        self.workers.run(work, len(cells))
-        self.n_evaluations += int(evaluations.sum())
-        self.centres = centres
+        self.centres, n_evaluations = cluster_inside(
+            self.points, self.weights, order, start, seeds, centre_start, sample, steps, self.labels,
+            self.distances, self.workers, label=label,
+        )  # fmt: skip
+        self.n_evaluations += n_evaluations
         if label:
-            self.sizes = np.bincount(self.labels, minlength=len(centres))
-
-
-def dearest_first(costs: np.ndarray) -> np.ndarray:
-    """The order in which to work on cells, (n_cells,) int64: a large one at the end would have one thread busy."""
-    return np.argsort(-costs, kind="stable")
+            self.sizes = np.bincount(self.labels, minlength=len(self.centres))

@@ -78,7 +78,7 @@ def start_in_subspace(
     )
     labels: Any = start.labels
     search = DeviceSearch(projected, labels, near, settings.truncation, start.error, floor)
-    n_evaluations = start.n_evaluations + improve(search, start, search.total_weight, floor, settings)
+    n_evaluations = start.n_evaluations + improve(search, start, search.total_weight, floor, settings, rng)
     found = search.labels().contiguous()
     del search, projected, near, start
     return lift(points, found, n_clusters, n_evaluations)

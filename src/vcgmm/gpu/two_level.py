@@ -7,14 +7,13 @@ import math
 import numpy as np
 import torch
 
+from ..algorithm.inside_cells import SEED_SAMPLE, TRIALS
 from ..algorithm.seeding import Start
 from ..algorithm.two_level import (
     COARSE_SAMPLE,
     COARSE_STEPS,
     FINE_SAMPLE,
-    SEED_SAMPLE,
     SPARE,
-    TRIALS,
     divide,
     share_by_potential,
 )

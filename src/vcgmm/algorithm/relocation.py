@@ -1,0 +1,244 @@
+"""Clusters are taken from where they are missed least, and put where they are needed most.
+
+EM hardly changes how many clusters a region has: means go where near points are.  Before it begins that can be
+mended.  Without cluster c its points would go to their second nearest, at a loss of
+
+    L_c = sum_{n in I_c} gamma_n (d_n2^2 - d_n1^2),
+
+and c split in two would gain what a 2-means inside it lowers the error by.  As long as the largest gain is larger
+than the smallest loss, the one is split in two and the other becomes its second half.  None of the two, nor any
+cluster that takes over points, is part of another move: losses and gains add up, and the error falls with each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from ..kernels.rivals import two_nearest
+from ..parallel import Workers
+from .cells import sort_by_cluster
+from .inside_cells import cluster_inside, seed_inside
+
+#: Share of the clusters, those with the largest errors, that are split to see what it gains.
+TRIED = 0.25
+
+#: Rows of a cluster that each half looks at in Lloyd steps, and how many steps there are.
+SAMPLE = 64
+STEPS = 8
+
+
+@runtime_checkable
+class Relocating(Protocol):
+    """A search that can move clusters."""
+
+    def relocate(self, means: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, int]:
+        """Move clusters with these means, by the winners of the last E-step, to where more are needed.
+
+        Returns all means, (C, D) float64, and the number of distances computed.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Relocated:
+    """Clusters after some of them have been moved.
+
+    Attributes
+    ----------
+    means : (C, D) float64
+    labels : (N',) int32
+        The nearest cluster of every point, as far as it is known.
+    error : float
+        Weighted sum of the squared distances to it.
+    n_moved : int
+        Clusters that are somewhere else now.
+    n_evaluations : int
+        Distances computed.
+    """
+
+    means: np.ndarray
+    labels: np.ndarray
+    error: float
+    n_moved: int
+    n_evaluations: int
+
+
+def relocate(
+    points: np.ndarray,
+    weights: np.ndarray,
+    winners: np.ndarray,
+    means: np.ndarray,
+    rng: np.random.Generator,
+    workers: Workers,
+) -> Relocated:
+    """Move clusters to where they lower the error more.
+
+    Parameters
+    ----------
+    points : (N', D) float32 or float64
+    weights : (N',) float64
+    winners : (N', C') int32
+        Clusters near each point; -1 where there is none, the first one always is.
+    means : (C, D) float64
+    rng : numpy Generator
+    workers : Workers
+    """
+    n_clusters = len(means)
+    labels, rivals, distances = nearest_winners(points, winners, means, workers)
+    near, far = distances
+    errors = np.bincount(labels, weights * near, n_clusters)
+    losses = np.bincount(labels, weights * (far - near), n_clusters)
+    order, start = sort_by_cluster(labels, n_clusters)
+    tried = np.argsort(-errors, kind="stable")[: max(1, int(TRIED * n_clusters))]
+    halves = split_in_two(points, weights, order, start, tried, rng, workers)
+    gains = errors[halves.cells] - halves.errors
+
+    def takers(cluster: int) -> np.ndarray:
+        return np.unique(rivals[order[start[cluster] : start[cluster + 1]]])
+
+    removed, split = choose_moves(losses, halves.cells, gains, takers)
+    means = means.copy()
+    for cluster, place in zip(removed, split, strict=True):
+        kept = halves.cells[place]
+        gone, stay = (order[start[c] : start[c + 1]] for c in (cluster, kept))
+        labels[gone], near[gone] = rivals[gone], far[gone]
+        labels[stay] = np.where(halves.second[stay], cluster, kept)
+        near[stay] = halves.distances[stay]
+        means[kept], means[cluster] = halves.centres[place]
+    n_evaluations = winners.size + halves.n_evaluations
+    return Relocated(means, labels, float(np.dot(weights, near)), len(removed), n_evaluations)
+
+
+def nearest_winners(
+    points: np.ndarray, winners: np.ndarray, means: np.ndarray, workers: Workers
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Nearest and second nearest winner of every point, (N',) int32 each, and squared distances, (2, N')."""
+    labels, rivals = np.empty(len(points), np.int32), np.empty(len(points), np.int32)
+    distances = np.empty((2, len(points)), points.dtype)
+    used = means.astype(points.dtype)
+
+    def work(_thread: int, first: int, last: int) -> None:
+        two_nearest(first, last, points, winners, used, labels, rivals, distances)
+
+    workers.run(work, len(points))
+    return labels, rivals, distances
+
+
+@dataclass(frozen=True)
+class Halves:
+    """Clusters split in two.
+
+    Attributes
+    ----------
+    cells : (k,) int64
+        Which.
+    centres : (k, 2, D) float64
+    errors : (k,) float64
+        Weighted squared error of the points of both halves.
+    second : (N',) bool
+        Points of the second halves.
+    distances : (N',) float
+        Squared, of their points to the nearer half.
+    n_evaluations : int
+    """
+
+    cells: np.ndarray
+    centres: np.ndarray
+    errors: np.ndarray
+    second: np.ndarray
+    distances: np.ndarray
+    n_evaluations: int
+
+
+def split_in_two(
+    points: np.ndarray,
+    weights: np.ndarray,
+    order: np.ndarray,
+    start: np.ndarray,
+    tried: np.ndarray,
+    rng: np.random.Generator,
+    workers: Workers,
+) -> Halves:
+    """Split clusters in two by a small k-means inside each; those that cannot be split are left out.
+
+    Parameters
+    ----------
+    points, weights, rng, workers : as in `relocate`
+    order, start
+        From `sort_by_cluster`.
+    tried : (k,) int64
+        Clusters.
+    """
+    n_clusters = len(start) - 1
+    wanted = np.zeros(n_clusters, np.int64)
+    wanted[tried] = np.where(np.diff(start)[tried] > 1, 2, 0)
+    seeds, _, _, n_evaluations = seed_inside(points, weights, order, start, wanted, rng, workers)
+    pairs, of = seeds.reshape(-1, 2), np.flatnonzero(wanted)
+    cells, pairs = of[pairs[:, 1] >= 0], pairs[pairs[:, 1] >= 0]  # not those whose points are all the same
+    centre_start = np.zeros(n_clusters + 1, np.int64)
+    centre_start[cells + 1] = 2
+    np.cumsum(centre_start, out=centre_start)
+    nearer, distances = np.zeros(len(points), np.int32), np.zeros(len(points), points.dtype)
+    centres, more = cluster_inside(
+        points, weights, order, start, np.ascontiguousarray(pairs.ravel()), centre_start, SAMPLE, STEPS, nearer,
+        distances, workers, label=True,
+    )  # fmt: skip
+    is_split = np.zeros(n_clusters, bool)
+    is_split[cells] = True
+    inside = order[np.repeat(is_split, np.diff(start))]
+    errors = np.bincount(nearer[inside], weights[inside] * distances[inside], 2 * len(cells)).reshape(-1, 2)
+    counts = np.bincount(nearer[inside], minlength=2 * len(cells)).reshape(-1, 2)
+    whole = counts.min(axis=1, initial=1) > 0  # … nor those of which one half took all
+    totals = np.where(whole, errors.sum(axis=1), np.inf)
+    second = (nearer & 1).astype(bool)
+    return Halves(cells, centres.reshape(-1, 2, points.shape[1]), totals, second, distances, n_evaluations + more)
+
+
+def choose_moves(
+    losses: np.ndarray, cells: np.ndarray, gains: np.ndarray, takers: Callable[[int], np.ndarray]
+) -> tuple[list[int], list[int]]:
+    """Which clusters are taken away, and which are split instead.
+
+    Parameters
+    ----------
+    losses : (C,) float64
+        What taking each away would add to the error; infinite where it cannot be.
+    cells : (k,) int64
+        Clusters that can be split.
+    gains : (k,) float64
+        What that would take from the error.
+    takers : callable
+        Clusters that would take over the points of one.
+
+    Returns
+    -------
+    removed : list of int
+        Clusters.
+    split : list of int
+        For each of them a place in `cells`.
+    """
+    cheapest = iter(np.argsort(losses, kind="stable").tolist())
+    involved = np.zeros(len(losses), bool)
+    removed, split = [], []
+    for place in np.argsort(-gains, kind="stable").tolist():
+        if involved[cells[place]]:
+            continue
+        involved[cells[place]] = True  # not to be taken away itself, or to take over points
+        near = np.empty(0, np.int64)
+        for cluster in cheapest:  # what has been passed over is part of a move already, and stays so
+            near = takers(cluster)
+            if not (involved[cluster] or involved[near].any()):
+                break
+        else:
+            break
+        if not gains[place] > losses[cluster]:
+            break
+        involved[cluster] = True
+        involved[near] = True
+        removed.append(cluster)
+        split.append(place)
+    return removed, split

@@ -1,0 +1,48 @@
+"""The two nearest of each point's winners: its own cluster, and the one it would go to without it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .distances import squared_distance
+from .jit import kernel
+
+
+@kernel
+def two_nearest(
+    first: int,
+    last: int,
+    points: np.ndarray,
+    winners: np.ndarray,
+    means: np.ndarray,
+    labels: np.ndarray,
+    rivals: np.ndarray,
+    distances: np.ndarray,
+) -> None:
+    """Own cluster and rival of points first..last-1: the nearest and the second nearest of their winners.
+
+    Parameters
+    ----------
+    points : (N', D) float, IN
+    winners : (N', C') int32, IN, -1 where there is none, the first one always is
+    means : (C, D) float, IN, of the points' type
+    labels, rivals : (N',) int32, OUT; a rival is -1 where there is one winner only
+    distances : (2, N') float, OUT, squared, to both; infinite to no rival
+    """
+    for n in range(first, last):
+        own, rival = winners[n, 0], np.int32(-1)
+        near, far = squared_distance(points, n, means, own), points.dtype.type(np.inf)
+        for k in range(1, winners.shape[1]):
+            c = winners[n, k]
+            if c < 0:
+                continue
+            distance = squared_distance(points, n, means, c)
+            if distance < near:
+                rival, far = own, near
+                own, near = c, distance
+            elif distance < far:
+                rival, far = c, distance
+        labels[n] = own
+        rivals[n] = rival
+        distances[0, n] = near
+        distances[1, n] = far
