@@ -563,8 +563,9 @@ def test_a_callback_that_stops_at_the_last_iteration_is_no_failure_to_converge()
 
 def test_exploration_comes_on_top_of_the_candidates() -> None:
     X = np.random.default_rng(0).normal(size=(2000, 3))
-    plain = VCGMM(100, random_state=0, tol=0.0, max_iter=2, n_candidates=20, coreset_size=None)
-    more = VCGMM(100, random_state=0, tol=0.0, max_iter=2, n_candidates=20, n_explore=7, coreset_size=None)
+    alike = {"init": "k-means++", "random_state": 0, "tol": 0.0, "max_iter": 2, "coreset_size": None}
+    plain = VCGMM(100, n_candidates=20, **alike)
+    more = VCGMM(100, n_candidates=20, n_explore=7, **alike)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         extra = more.fit(X).n_distance_evaluations_["em"] - plain.fit(X).n_distance_evaluations_["em"]

@@ -146,6 +146,10 @@ def test_the_means_of_the_start_are_let_go_of_once_em_has_left_them(
         return seed(self.points, self.problem, attempt, self.workers, self.progress)
 
     monkeypatch.setattr(Attempts, "_start", begin)
-    VCGMM(8, tol=0.0, max_iter=3, n_init=2, random_state=0, callbacks=[look], coreset_size=None).fit(X)
+    again = {"tol": 0.0, "max_iter": 3, "n_init": 2, "random_state": 0, "callbacks": [look], "coreset_size": None}
+    VCGMM(8, init="k-means++", **again).fit(X)
     assert len(starts) == 2
     assert alive == 2 * [True, False, False]  # the sums of the first E-step tell which means it used
+    alive.clear()
+    VCGMM(8, **again).fit(X)
+    assert alive == 6 * [False]  # the default start has settled, and has other means

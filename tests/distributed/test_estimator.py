@@ -107,7 +107,7 @@ def test_callbacks_hear_of_every_iteration_and_may_stop(client: Client, lazy: da
         told.append(facts)
         return facts.iteration == 3
 
-    model = DaskVCGMM(20, random_state=0, client=client, em=em, callbacks=listen).fit(lazy)
+    model = DaskVCGMM(20, random_state=0, client=client, em=em, callbacks=listen, tol=0.0).fit(lazy)
     assert [facts.iteration for facts in told] == [1, 2, 3]
     assert model.n_iter_ == 3
     assert model.history_["bound"].tolist() == model.lower_bounds_.tolist() == [facts.bound for facts in told]

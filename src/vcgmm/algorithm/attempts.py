@@ -99,18 +99,15 @@ class Attempts:
             start = self._start(attempt)
         with self._timed("em"):
             search = self._search(attempt, start)
-        model = self._shared(search)
         with self._timed("seeding"):
-            if start.movable and isinstance(search, Relocating):
-                rng = generator(problem.settings.seed, RELOCATION, attempt)
-                start.means, n_evaluations = settle(model, search, start.means, rng)
-                start.n_evaluations += n_evaluations
+            if start.movable:
+                self._settle(start, search, attempt)
         self.progress.finish()
         self.costs.n_evaluations["seeding"] += start.n_evaluations
         variance = problem.settings.initial_variance
         if variance is not None:
             variance *= problem.frame.scale**2
-        means = model.start_at(start.means)
+        means = self._shared(search).start_at(start.means)
         # Without the state of the search: it would hold arrays that the search has long replaced.
         now = Snapshot(problem, self.costs, attempt, best, Fit.at(means), means, variance, {})
         if self.keep is not None:
@@ -125,6 +122,13 @@ class Attempts:
     def _search(self, attempt: int, start: Start) -> Search:
         """The search of an attempt."""
         return make_search(self.points, self.problem, attempt, start, self.workers)
+
+    def _settle(self, start: Start, search: Search, attempt: int) -> None:
+        """Let clusters of a start be moved to where more are needed, by searches that can."""
+        if isinstance(search, Relocating):
+            rng = generator(self.problem.settings.seed, RELOCATION, attempt)
+            start.means, n_evaluations = settle(self._shared(search), search, start.means, rng)
+            start.n_evaluations += n_evaluations
 
     def row_searches(self) -> RowSearches:
         """What E-steps over all rows, after those over the coreset, are made by."""

@@ -14,7 +14,7 @@ from .extent import Extent
 from .mstep import LocalStatistics, Statistics, initial_variance
 from .natural import Natural
 from .places import count_up, in_order, narrowed, place_type
-from .relocation import relocate
+from .relocation import Relocated, relocate
 from .sums import Sums
 
 #: Points are put physically in order once this share of them has left its place.
@@ -105,13 +105,13 @@ class BlockedSearch:
         used, variance = statistics.means, statistics.variance
         return scatter_of(self.points, self.weights, self.winners, used, variance, means, self.workers)
 
-    def relocate(self, means: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, int]:
+    def relocate(self, means: np.ndarray, rng: np.random.Generator) -> Relocated:
         """Move clusters to where more are needed; their points go with them."""
         moved = relocate(self.points, self.weights, self.winners, means, rng, self.workers)
         self._misplaced += int(np.count_nonzero(moved.labels != self.winners[:, 0]))
         self.winners[:, 0], self.winners[:, 1:] = moved.labels, -1  # as at a start
         self.start_error = moved.error
-        return moved.means, moved.n_evaluations
+        return moved
 
     def state(self) -> State:
         """All that the next E-step depends on; winners are in the order in which the points lie."""

@@ -61,6 +61,12 @@ def afkmc2_chain(
     return int(proposals[x])
 
 
+def removal_losses(Y: np.ndarray, gamma: np.ndarray, mu: np.ndarray) -> np.ndarray:
+    """L_c: by how much the error grows if cluster c is taken away and its points go to their second nearest."""
+    error = quantization_error(Y, gamma, mu)
+    return np.array([quantization_error(Y, gamma, np.delete(mu, c, axis=0)) - error for c in range(len(mu))])
+
+
 # -------------------------------------------------------------------------------------------------------- E-step
 
 

@@ -18,7 +18,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from ..kernels.rivals import two_nearest
+from ..kernels.rivals import LOOKED_AT, two_nearest
 from ..parallel import Workers
 from .cells import sort_by_cluster
 from .inside_cells import cluster_inside, seed_inside
@@ -28,18 +28,15 @@ TRIED = 0.25
 
 #: Rows of a cluster that each half looks at in Lloyd steps, and how many steps there are.
 SAMPLE = 64
-STEPS = 8
+STEPS = 6
 
 
 @runtime_checkable
 class Relocating(Protocol):
     """A search that can move clusters."""
 
-    def relocate(self, means: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, int]:
-        """Move clusters with these means, by the winners of the last E-step, to where more are needed.
-
-        Returns all means, (C, D) float64, and the number of distances computed.
-        """
+    def relocate(self, means: np.ndarray, rng: np.random.Generator) -> Relocated:
+        """Move clusters with these means, by the winners of the last E-step, to where more are needed."""
         ...
 
 
@@ -54,6 +51,8 @@ class Relocated:
         The nearest cluster of every point, as far as it is known.
     error : float
         Weighted sum of the squared distances to it.
+    gained : float
+        By how much that is less than before.
     n_moved : int
         Clusters that are somewhere else now.
     n_evaluations : int
@@ -63,6 +62,7 @@ class Relocated:
     means: np.ndarray
     labels: np.ndarray
     error: float
+    gained: float
     n_moved: int
     n_evaluations: int
 
@@ -109,8 +109,9 @@ def relocate(
         labels[stay] = np.where(halves.second[stay], cluster, kept)
         near[stay] = halves.distances[stay]
         means[kept], means[cluster] = halves.centres[place]
-    n_evaluations = winners.size + halves.n_evaluations
-    return Relocated(means, labels, float(np.dot(weights, near)), len(removed), n_evaluations)
+    gained = float(gains[split].sum() - losses[removed].sum())
+    n_evaluations = len(points) * min(winners.shape[1], LOOKED_AT) + halves.n_evaluations
+    return Relocated(means, labels, float(np.dot(weights, near)), gained, len(removed), n_evaluations)
 
 
 def nearest_winners(

@@ -1,4 +1,4 @@
-"""A start settles: one EM step lets its clusters meet, then they are moved to where more are needed."""
+"""A start settles: an EM step lets its clusters meet, then some are moved to where more are needed."""
 
 from __future__ import annotations
 
@@ -8,6 +8,11 @@ import numpy as np
 
 from .models.shared import Shared, SharedModel
 from .relocation import Relocating
+
+#: Clusters are moved again while the last round has lowered the error by more than this share of it, and so many
+#: times at most.
+WORTH = 0.005
+ROUNDS = 5
 
 
 def settle(
@@ -28,6 +33,12 @@ def settle(
         Of the start.
     rng : numpy Generator
     """
-    statistics = model.e_step(Shared(model.start_at(means), math.nan))
-    means, n_evaluations = search.relocate(model.m_step(statistics, 1.0).means, rng)
-    return means, statistics.n_evaluations + n_evaluations
+    n_evaluations = 0
+    for _ in range(ROUNDS):
+        statistics = model.e_step(Shared(model.start_at(means), math.nan))
+        moved = search.relocate(model.m_step(statistics, 1.0).means, rng)
+        means = moved.means
+        n_evaluations += statistics.n_evaluations + moved.n_evaluations
+        if moved.gained <= WORTH * moved.error:
+            break
+    return means, n_evaluations

@@ -11,11 +11,12 @@ import numpy as np
 from distributed import Future
 
 from ..algorithm.attempts import Attempts, seed
+from ..algorithm.blocked import BlockedSearch
 from ..algorithm.cells import Neighbourhoods
 from ..algorithm.coreset import Coreset
 from ..algorithm.estep import Search
 from ..algorithm.local_points import LocalPoints
-from ..algorithm.searches import search_seed
+from ..algorithm.searches import make_search, search_seed
 from ..algorithm.seeding import Start
 from ..algorithm.snapshot import Costs, Problem
 from ..parallel import Workers
@@ -59,12 +60,16 @@ class DistributedAttempts(Attempts):
         self.seeding = seeding
         self.n_threads = n_threads
         self.labels: list[Future] = []
+        self.neighbourhoods: Neighbourhoods
 
     def _start(self, attempt: int) -> Start:
         """Seeds, and on the workers a near cluster of every point."""
         client, starts = self.blocks.placement.client, self.blocks.starts
         problem = replace(self.problem, coreset=self.seeding)
         start = seed(self.points, problem, attempt, self.workers, self.progress)
+        self.neighbourhoods = self._neighbourhoods(attempt)
+        if start.movable:
+            start = self._settled(start, problem, attempt)
         if attempt == problem.settings.n_init - 1:
             del self.points, self.seeding
         if len(start.labels) == len(self.blocks):  # all of the points were seeded on
@@ -82,10 +87,19 @@ class DistributedAttempts(Attempts):
         n_evaluations = start.n_evaluations + len(self.blocks) * len(start.means)
         return Start(start.means, np.empty(0, np.int32), error, n_evaluations)
 
-    def _search(self, attempt: int, start: Start) -> Search:
-        """A distributed search from the labels of the seeds."""
+    def _settled(self, start: Start, problem: Problem, attempt: int) -> Start:
+        """A start whose clusters have been moved to where more of the gathered points are."""
+        search = make_search(self.points, problem, attempt, start, self.workers)
+        self._settle(start, search, attempt)
+        if isinstance(search, BlockedSearch):
+            self.neighbourhoods = search.neighbourhoods  # they are those of the means, wherever points are
+            start = Start(start.means, search.labels(), search.start_error, start.n_evaluations)
+        self.points.put_back()
+        return start
+
+    def _neighbourhoods(self, attempt: int) -> Neighbourhoods:
         settings = self.problem.settings
-        neighbourhoods = Neighbourhoods(
+        return Neighbourhoods(
             settings.n_components,
             settings.n_neighbors,
             max(settings.n_candidates, settings.truncation),
@@ -93,6 +107,10 @@ class DistributedAttempts(Attempts):
             search_seed(settings.seed, attempt),
             self.workers,
         )
+
+    def _search(self, attempt: int, start: Start) -> Search:
+        """A distributed search from the labels of the seeds."""
+        settings = self.problem.settings
         labels, self.labels = self.labels, []
         futures = self.blocks.futures
         if attempt == settings.n_init - 1:
@@ -102,7 +120,7 @@ class DistributedAttempts(Attempts):
             futures,
             labels,
             len(self.blocks),
-            neighbourhoods,
+            self.neighbourhoods,
             settings.truncation,
             self.problem.frame.dtype,
             start.error,

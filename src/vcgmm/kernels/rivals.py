@@ -1,4 +1,4 @@
-"""The two nearest of each point's winners: its own cluster, and the one it would go to without it."""
+"""The two nearest of each point's first winners: its own cluster, and the one it would go to without it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ import numpy as np
 
 from .distances import squared_distance
 from .jit import kernel
+
+#: Winners that are looked at.  They are in order for the means that they were found with, and those have moved a
+#: little since.
+LOOKED_AT = 3
 
 
 @kernel
@@ -19,7 +23,7 @@ def two_nearest(
     rivals: np.ndarray,
     distances: np.ndarray,
 ) -> None:
-    """Own cluster and rival of points first..last-1: the nearest and the second nearest of their winners.
+    """Own cluster and rival of points first..last-1: the nearest two of their first LOOKED_AT winners.
 
     Parameters
     ----------
@@ -32,7 +36,7 @@ def two_nearest(
     for n in range(first, last):
         own, rival = winners[n, 0], np.int32(-1)
         near, far = squared_distance(points, n, means, own), points.dtype.type(np.inf)
-        for k in range(1, winners.shape[1]):
+        for k in range(1, min(winners.shape[1], LOOKED_AT)):
             c = winners[n, k]
             if c < 0:
                 continue
