@@ -10,10 +10,10 @@ pytestmark = pytest.mark.interpreted
 
 
 def found(points: np.ndarray, winners: np.ndarray, means: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    labels, rivals = np.full(len(points), -7, np.int32), np.full(len(points), -7, np.int32)
-    distances = np.full((2, len(points)), -7, points.dtype)
-    two_nearest(0, len(points), points, winners, means, labels, rivals, distances)
-    return labels, rivals, distances
+    winners, distances = winners.copy(), np.full((2, len(points)), -7, points.dtype)
+    two_nearest(0, len(points), points, winners, means, distances)
+    assert (winners[:, 2:] == -1).all()
+    return winners[:, 0], winners[:, 1] if winners.shape[1] > 1 else np.empty(0), distances
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -36,10 +36,10 @@ def test_own_cluster_and_rival_are_the_nearest_two_of_the_first_winners(dtype: t
 def test_a_part_of_the_points_leaves_the_others_alone() -> None:
     points, means = np.arange(6.0)[:, None], np.array([[0.0], [5.0]])
     winners = np.tile(np.array([[0, 1]], np.int32), (6, 1))
-    labels, rivals, distances = np.full(6, 9, np.int32), np.full(6, 9, np.int32), np.zeros((2, 6))
-    two_nearest(2, 4, points, winners, means, labels, rivals, distances)
-    assert labels.tolist() == [9, 9, 0, 1, 9, 9]
-    assert rivals.tolist() == [9, 9, 1, 0, 9, 9]
+    distances = np.zeros((2, 6))
+    two_nearest(2, 4, points, winners, means, distances)
+    assert winners.tolist() == [[0, 1], [0, 1], [0, 1], [1, 0], [0, 1], [0, 1]]
+    assert distances.tolist() == [[0, 0, 4, 4, 0, 0], [0, 0, 9, 9, 0, 0]]
 
 
 def test_no_winner_beside_the_first_is_no_rival() -> None:
@@ -49,6 +49,6 @@ def test_no_winner_beside_the_first_is_no_rival() -> None:
     assert labels.tolist() == [0, 0]
     assert rivals.tolist() == [-1, 1]
     assert distances.tolist() == [[1.0, 1.0], [np.inf, 9.0]]
-    labels, rivals, _ = found(points, winners[:, :1].copy(), means)
+    labels, _, distances = found(points, winners[:, :1].copy(), means)
     assert labels.tolist() == [0, 1]
-    assert rivals.tolist() == [-1, -1]
+    assert distances.tolist() == [[1.0, 9.0], [np.inf, np.inf]]

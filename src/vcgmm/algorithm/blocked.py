@@ -108,8 +108,7 @@ class BlockedSearch:
     def relocate(self, means: np.ndarray, rng: np.random.Generator) -> Relocated:
         """Move clusters to where more are needed; their points go with them."""
         moved = relocate(self.points, self.weights, self.winners, means, rng, self.workers)
-        self._misplaced += int(np.count_nonzero(moved.labels != self.winners[:, 0]))
-        self.winners[:, 0], self.winners[:, 1:] = moved.labels, -1  # as at a start
+        self._misplaced += moved.n_points
         self.start_error = moved.error
         return moved
 

@@ -30,6 +30,9 @@ TRIED = 0.25
 SAMPLE = 64
 STEPS = 6
 
+#: Rows whose errors are added up at once.
+AT_ONCE = 1 << 12
+
 
 @runtime_checkable
 class Relocating(Protocol):
@@ -47,23 +50,23 @@ class Relocated:
     Attributes
     ----------
     means : (C, D) float64
-    labels : (N',) int32
-        The nearest cluster of every point, as far as it is known.
     error : float
-        Weighted sum of the squared distances to it.
+        Weighted sum of the squared distances to the nearest cluster of every point, as far as it is known.
     gained : float
         By how much that is less than before.
     n_moved : int
-        Clusters that are somewhere else now.
+        Clusters that are somewhere else now …
+    n_points : int
+        … and points that have another cluster for it.
     n_evaluations : int
         Distances computed.
     """
 
     means: np.ndarray
-    labels: np.ndarray
     error: float
     gained: float
     n_moved: int
+    n_points: int
     n_evaluations: int
 
 
@@ -82,51 +85,67 @@ def relocate(
     points : (N', D) float32 or float64
     weights : (N',) float64
     winners : (N', C') int32
-        Clusters near each point; -1 where there is none, the first one always is.
+        Clusters near each point; -1 where there is none, the first one always is.  In the end that is the nearest
+        as far as it is known, and there are no others.
     means : (C, D) float64
     rng : numpy Generator
     workers : Workers
     """
     n_clusters = len(means)
-    labels, rivals, distances = nearest_winners(points, winners, means, workers)
-    near, far = distances
-    errors = np.bincount(labels, weights * near, n_clusters)
-    losses = np.bincount(labels, weights * (far - near), n_clusters)
-    order, start = sort_by_cluster(labels, n_clusters)
+    errors, losses = errors_and_losses(points, weights, winners, means, workers)
+    order, start = sort_by_cluster(winners[:, 0], n_clusters)
     tried = np.argsort(-errors, kind="stable")[: max(1, int(TRIED * n_clusters))]
     halves = split_in_two(points, weights, order, start, tried, rng, workers)
     gains = errors[halves.cells] - halves.errors
+    rivals = winners[:, min(1, winners.shape[1] - 1)]
 
-    def takers(cluster: int) -> np.ndarray:
-        return np.unique(rivals[order[start[cluster] : start[cluster + 1]]])
+    def members(cluster: int) -> np.ndarray:
+        return order[start[cluster] : start[cluster + 1]]
 
-    removed, split = choose_moves(losses, halves.cells, gains, takers)
-    means = means.copy()
+    removed, split = choose_moves(losses, halves.cells, gains, lambda cluster: rivals[members(cluster)])
+    means, n_points = means.copy(), 0
     for cluster, place in zip(removed, split, strict=True):
         kept = halves.cells[place]
-        gone, stay = (order[start[c] : start[c + 1]] for c in (cluster, kept))
-        labels[gone], near[gone] = rivals[gone], far[gone]
-        labels[stay] = np.where(halves.second[stay], cluster, kept)
-        near[stay] = halves.distances[stay]
+        gone, stay = members(cluster), members(kept)
+        come = stay[halves.nearer[stay] == 2 * place + 1]
+        winners[gone, 0], winners[come, 0] = rivals[gone], cluster
+        n_points += len(gone) + len(come)
         means[kept], means[cluster] = halves.centres[place]
+    winners[:, 1:] = -1
     gained = float(gains[split].sum() - losses[removed].sum())
     n_evaluations = len(points) * min(winners.shape[1], LOOKED_AT) + halves.n_evaluations
-    return Relocated(means, labels, float(np.dot(weights, near)), gained, len(removed), n_evaluations)
+    return Relocated(means, float(errors.sum()) - gained, gained, len(removed), n_points, n_evaluations)
 
 
-def nearest_winners(
-    points: np.ndarray, winners: np.ndarray, means: np.ndarray, workers: Workers
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Nearest and second nearest winner of every point, (N',) int32 each, and squared distances, (2, N')."""
-    labels, rivals = np.empty(len(points), np.int32), np.empty(len(points), np.int32)
+def errors_and_losses(
+    points: np.ndarray, weights: np.ndarray, winners: np.ndarray, means: np.ndarray, workers: Workers
+) -> tuple[np.ndarray, np.ndarray]:
+    """Weighted squared error of every cluster, and L_c; (C,) float64 each.
+
+    Winners (N', C') are changed: the first is the nearest of those looked at, the second the second nearest.
+    """
     distances = np.empty((2, len(points)), points.dtype)
     used = means.astype(points.dtype)
 
     def work(_thread: int, first: int, last: int) -> None:
-        two_nearest(first, last, points, winners, used, labels, rivals, distances)
+        two_nearest(first, last, points, winners, used, distances)
 
     workers.run(work, len(points))
-    return labels, rivals, distances
+    near, far = distances
+    errors = sums_by_cluster(winners[:, 0], weights, near, len(means))
+    far -= near
+    return errors, sums_by_cluster(winners[:, 0], weights, far, len(means))
+
+
+def sums_by_cluster(labels: np.ndarray, weights: np.ndarray, values: np.ndarray, n_clusters: int) -> np.ndarray:
+    """Sum of weights times values (n,) by label, those below 0 left out; (C,) float64, some rows at a time."""
+    sums, step = np.zeros(n_clusters), max(AT_ONCE, n_clusters)
+    for low in range(0, len(labels), step):
+        some = slice(low, low + step)
+        counting = labels[some] >= 0
+        terms = (weights[some] * values[some])[counting]
+        sums += np.bincount(labels[some][counting], terms, n_clusters)
+    return sums
 
 
 @dataclass(frozen=True)
@@ -139,19 +158,16 @@ class Halves:
         Which.
     centres : (k, 2, D) float64
     errors : (k,) float64
-        Weighted squared error of the points of both halves.
-    second : (N',) bool
-        Points of the second halves.
-    distances : (N',) float
-        Squared, of their points to the nearer half.
+        Weighted squared error of the points of both halves; infinite where one has none.
+    nearer : (N',) int32
+        2 i or 2 i + 1 for the points of cells[i]: the first half or the second.
     n_evaluations : int
     """
 
     cells: np.ndarray
     centres: np.ndarray
     errors: np.ndarray
-    second: np.ndarray
-    distances: np.ndarray
+    nearer: np.ndarray
     n_evaluations: int
 
 
@@ -164,7 +180,7 @@ def split_in_two(
     rng: np.random.Generator,
     workers: Workers,
 ) -> Halves:
-    """Split clusters in two by a small k-means inside each; those that cannot be split are left out.
+    """Split clusters in two by a small k-means inside each; those whose points are all the same are left out.
 
     Parameters
     ----------
@@ -178,25 +194,21 @@ def split_in_two(
     wanted = np.zeros(n_clusters, np.int64)
     wanted[tried] = np.where(np.diff(start)[tried] > 1, 2, 0)
     seeds, _, _, n_evaluations = seed_inside(points, weights, order, start, wanted, rng, workers)
-    pairs, of = seeds.reshape(-1, 2), np.flatnonzero(wanted)
-    cells, pairs = of[pairs[:, 1] >= 0], pairs[pairs[:, 1] >= 0]  # not those whose points are all the same
+    pairs = seeds.reshape(-1, 2)
+    differ = pairs[:, 1] >= 0
+    cells, pairs = np.flatnonzero(wanted)[differ], pairs[differ]
     centre_start = np.zeros(n_clusters + 1, np.int64)
     centre_start[cells + 1] = 2
     np.cumsum(centre_start, out=centre_start)
-    nearer, distances = np.zeros(len(points), np.int32), np.zeros(len(points), points.dtype)
+    nearer, distances = np.full(len(points), -1, np.int32), np.zeros(len(points), points.dtype)
     centres, more = cluster_inside(
-        points, weights, order, start, np.ascontiguousarray(pairs.ravel()), centre_start, SAMPLE, STEPS, nearer,
-        distances, workers, label=True,
+        points, weights, order, start, pairs.ravel(), centre_start, SAMPLE, STEPS, nearer, distances, workers,
+        label=True,
     )  # fmt: skip
-    is_split = np.zeros(n_clusters, bool)
-    is_split[cells] = True
-    inside = order[np.repeat(is_split, np.diff(start))]
-    errors = np.bincount(nearer[inside], weights[inside] * distances[inside], 2 * len(cells)).reshape(-1, 2)
-    counts = np.bincount(nearer[inside], minlength=2 * len(cells)).reshape(-1, 2)
-    whole = counts.min(axis=1, initial=1) > 0  # … nor those of which one half took all
-    totals = np.where(whole, errors.sum(axis=1), np.inf)
-    second = (nearer & 1).astype(bool)
-    return Halves(cells, centres.reshape(-1, 2, points.shape[1]), totals, second, distances, n_evaluations + more)
+    errors = sums_by_cluster(nearer, weights, distances, 2 * len(cells)).reshape(-1, 2).sum(axis=1)
+    masses = sums_by_cluster(nearer, weights, np.broadcast_to(1.0, len(points)), 2 * len(cells)).reshape(-1, 2)
+    errors[(masses == 0).any(axis=1)] = np.inf
+    return Halves(cells, centres.reshape(-1, 2, points.shape[1]), errors, nearer, n_evaluations + more)
 
 
 def choose_moves(
@@ -213,7 +225,7 @@ def choose_moves(
     gains : (k,) float64
         What that would take from the error.
     takers : callable
-        Clusters that would take over the points of one.
+        Clusters that would take over the points of one, as often as may be.
 
     Returns
     -------

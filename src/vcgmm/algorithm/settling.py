@@ -36,9 +36,12 @@ def settle(
     n_evaluations = 0
     for _ in range(ROUNDS):
         statistics = model.e_step(Shared(model.start_at(means), math.nan))
-        moved = search.relocate(model.m_step(statistics, 1.0).means, rng)
+        n_evaluations += statistics.n_evaluations
+        means = model.m_step(statistics, 1.0).means
+        del statistics  # sums as large as the means
+        moved = search.relocate(means, rng)
         means = moved.means
-        n_evaluations += statistics.n_evaluations + moved.n_evaluations
+        n_evaluations += moved.n_evaluations
         if moved.gained <= WORTH * moved.error:
             break
     return means, n_evaluations

@@ -1,4 +1,4 @@
-"""The two nearest of each point's first winners: its own cluster, and the one it would go to without it."""
+"""The two nearest of each point's first winners: its own cluster, and its rival, where it would go without."""
 
 from __future__ import annotations
 
@@ -19,24 +19,22 @@ def two_nearest(
     points: np.ndarray,
     winners: np.ndarray,
     means: np.ndarray,
-    labels: np.ndarray,
-    rivals: np.ndarray,
     distances: np.ndarray,
 ) -> None:
-    """Own cluster and rival of points first..last-1: the nearest two of their first LOOKED_AT winners.
+    """Leave points first..last-1 with the nearest two of their first LOOKED_AT winners, the nearer one first.
 
     Parameters
     ----------
     points : (N', D) float, IN
-    winners : (N', C') int32, IN, -1 where there is none, the first one always is
+    winners : (N', C') int32, IN/OUT, -1 where there is none, the first one always is
     means : (C, D) float, IN, of the points' type
-    labels, rivals : (N',) int32, OUT; a rival is -1 where there is one winner only
     distances : (2, N') float, OUT, squared, to both; infinite to no rival
     """
+    n_winners = winners.shape[1]
     for n in range(first, last):
         own, rival = winners[n, 0], np.int32(-1)
         near, far = squared_distance(points, n, means, own), points.dtype.type(np.inf)
-        for k in range(1, min(winners.shape[1], LOOKED_AT)):
+        for k in range(1, min(n_winners, LOOKED_AT)):
             c = winners[n, k]
             if c < 0:
                 continue
@@ -46,7 +44,8 @@ def two_nearest(
                 own, near = c, distance
             elif distance < far:
                 rival, far = c, distance
-        labels[n] = own
-        rivals[n] = rival
+        winners[n, 0] = own
+        for k in range(1, n_winners):
+            winners[n, k] = rival if k == 1 else -1
         distances[0, n] = near
         distances[1, n] = far
