@@ -17,6 +17,7 @@ from .functions import totals_of
 from .nearest import Posterior, distances_of, launch_search, unlisted_distances
 from .neighbourhoods import DeviceNeighbourhoods
 from .points import DevicePoints, current_stream
+from .relocation import relocate
 from .sums import Entries, entries_of, weighted_sums
 from .tiling import Tiling, aligned, tiling
 from .ways import Masses, Means, Way
@@ -120,19 +121,24 @@ class DeviceSearch:
         self.total_weight = points.total_weight
         self.neighbourhoods = neighbourhoods
         self.truncation = truncation
-        self._start_error = start_error
         self.variance_floor = variance_floor
         shape = (len(points), truncation)
-        self.winners = torch.full(shape, -1, dtype=torch.int32, device=points.device)
-        self.winners[:, 0] = labels
+        self.winners = torch.empty(shape, dtype=torch.int32, device=points.device)
         n_clusters = len(neighbourhoods.nearest)
         self._posterior = Posterior.empty(shape, n_clusters, points.device)
-        self._posterior.labels.copy_(labels)
-        self._only_labels = True  # nothing but the nearest is known yet
-        self._cells: Cells | None = None
         self._used: torch.Tensor | None = None
-        self._moves: torch.Tensor | None = None  # of the last E-step
+        self._begin_at(labels, start_error)
         self._stream = current_stream(points.device)
+
+    def _begin_at(self, labels: torch.Tensor, error: float | Told) -> None:
+        """Go on from labels (N',), of which nothing else is known, and the weighted squared distance to them."""
+        self.winners.fill_(-1)
+        self.winners[:, 0] = labels
+        self._posterior.labels.copy_(labels)
+        self._only_labels = True
+        self._start_error = error
+        self._cells: Cells | None = None
+        self._moves: torch.Tensor | None = None  # of the last E-step
 
     @property
     def start_error(self) -> float:
@@ -199,6 +205,16 @@ class DeviceSearch:
         entries = self.entries()
         distances = distances_of(self.points, entries.rows(), entries.clusters(), centres)
         return float(torch.dot(entries.parts[entries.order].double(), distances.double()))
+
+    def relocate(self, means: Any, rng: np.random.Generator) -> tuple[Any, int]:
+        """Move clusters with these means, by the winners of the last E-step, to where more are needed."""
+        draws = torch.Generator(self.points.device)
+        draws.manual_seed(int(rng.integers(1 << 62)))
+        given = as_tensor(means, self.points.device)
+        order = (self._cells or self._group(len(given))).groups.order
+        moved = relocate(self.points, order, self.winners, given, draws)
+        self._begin_at(moved.labels, self.points.error_of(moved.distances))
+        return DeviceArray(moved.means), moved.n_evaluations
 
     def state(self) -> State:
         """All that the next E-step depends on, on the host; points lie in the order in which they were given."""
