@@ -56,37 +56,19 @@ def seed_cells(
     n_trials: int,
     draws: torch.Generator,
 ) -> CellSeeds:
-    """Draw seeds in every cell, as `draw_seeds`, and bring them to the host."""
-    seeds, potentials = draw_seeds(points, cells, wanted, sample_per_seed, n_trials, draws).cpu().numpy()
-    return CellSeeds(seeds.view(np.int64), potentials, np.concatenate([[0], np.cumsum(wanted)]))
-
-
-def draw_seeds(
-    points: DevicePoints,
-    cells: Partition,
-    wanted: np.ndarray,
-    sample_per_seed: int,
-    n_trials: int,
-    draws: torch.Generator,
-) -> torch.Tensor:
     """Draw `wanted` (n_cells,) seeds in every cell by D^2, each the best of some draws, on a sample of the cell.
 
     Parameters
     ----------
     points : DevicePoints
     cells : Partition
-        Not all of them empty.
     wanted : (n_cells,) int64 array
+        At most the cell's size.
     sample_per_seed : int
         Rows looked at for each seed.
     n_trials : int
         Draws of which the best becomes a seed.
     draws : torch.Generator
-
-    Returns
-    -------
-    (2, n_seeds) float64 tensor
-        Rows and potentials as of `CellSeeds`; the former are int64, seen as floats.
     """
     device = points.device
     sample = cells.sample(np.minimum(cells.sizes, sample_per_seed * wanted), draws)
@@ -98,7 +80,8 @@ def draw_seeds(
         start = upload(bounds, device)
         fill = _by_tables if _tables_fit(sample.sizes) else _by_blocks
         fill(points, sample, start, uniforms, found[0].view(torch.int64), found[1])
-    return found
+    seeds, potentials = found.cpu().numpy()
+    return CellSeeds(seeds.view(np.int64), potentials, bounds)
 
 
 def _tables_fit(sizes: np.ndarray) -> bool:

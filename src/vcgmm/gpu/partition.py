@@ -55,7 +55,8 @@ class Partition:
     def by(cls, labels: torch.Tensor, n_groups: int, weights: torch.Tensor, distances: torch.Tensor) -> Partition:
         """Points by labels (N',), with weights and squared distances (N',) float32; the host waits once."""
         groups = sort_by_group(labels, n_groups)
-        facts = survey(groups, weights, distances)
+        facts = torch.empty((n_groups, 3), dtype=torch.float64, device=labels.device)
+        survey_groups[(n_groups,)](groups.order, groups.start, weights, distances, facts, MEMBERS=SURVEYED)
         here = facts.cpu().numpy()
         return cls(groups, here[:, 0].astype(np.int64), facts[:, 1].contiguous(), here[:, 2])
 
@@ -72,14 +73,6 @@ class Partition:
                 STEPS=n_groups.bit_length(), MEMBERS=SAMPLED,
             )  # fmt: skip
         return Partition(Groups(sample, start), counts, self.masses, self.errors)
-
-
-def survey(groups: Groups, weights: torch.Tensor, distances: torch.Tensor) -> torch.Tensor:
-    """Size, weight and weighted squared error of every group, (n_groups, 3) float64, by those of points (N',)."""
-    n_groups = groups.start.shape[0] - 1
-    facts = torch.empty((n_groups, 3), dtype=torch.float64, device=weights.device)
-    survey_groups[(n_groups,)](groups.order, groups.start, weights, distances, facts, MEMBERS=SURVEYED)
-    return facts
 
 
 def columns_of(points: DevicePoints, rows: torch.Tensor) -> torch.Tensor:

@@ -10,6 +10,7 @@ import torch
 
 from ..algorithm.estep import State
 from ..algorithm.mstep import Statistics, initial_variance
+from ..algorithm.relocation import Relocated
 from .arrays import DeviceArray, Told, as_tensor
 from .cells import Groups, Pieces, cut, sort_by_group
 from .costs import Costs
@@ -206,15 +207,16 @@ class DeviceSearch:
         distances = distances_of(self.points, entries.rows(), entries.clusters(), centres)
         return float(torch.dot(entries.parts[entries.order].double(), distances.double()))
 
-    def relocate(self, means: Any, rng: np.random.Generator) -> tuple[Any, int]:
-        """Move clusters with these means, by the winners of the last E-step, to where more are needed."""
+    def relocate(self, means: Any, rng: np.random.Generator) -> Relocated:
+        """Move clusters to where more are needed; their points go with them."""
         draws = torch.Generator(self.points.device)
         draws.manual_seed(int(rng.integers(1 << 62)))
         given = as_tensor(means, self.points.device)
         order = (self._cells or self._group(len(given))).groups.order
         moved = relocate(self.points, order, self.winners, given, draws)
-        self._begin_at(moved.labels, self.points.error_of(moved.distances))
-        return DeviceArray(moved.means), moved.n_evaluations
+        labels: Any = moved.labels
+        self._begin_at(labels, moved.error)
+        return moved
 
     def state(self) -> State:
         """All that the next E-step depends on, on the host; points lie in the order in which they were given."""

@@ -1,4 +1,4 @@
-"""The two nearest of each point's winners: its own cluster, and the one it would go to without it."""
+"""The two nearest of each point's first winners: its own cluster, and the one it would go to without it."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ def two_nearest(
     rivals,
     distances,
     N_BEST: tl.constexpr,
+    LOOKED_AT: tl.constexpr,
     POINTS: tl.constexpr,
     FEATURES: tl.constexpr,
 ):
-    """Own cluster and rival of some points: the nearest and the second nearest of their winners.
+    """Own cluster and rival of some points: the nearest two of their first LOOKED_AT winners.
 
     Parameters
     ----------
@@ -45,7 +46,7 @@ def two_nearest(
     rival = own
     near = tl.full((POINTS,), float("inf"), tl.float32)
     far = near
-    for k in range(N_BEST):
+    for k in range(LOOKED_AT):
         cluster = tl.load(winners + row * N_BEST + k, mask=inside, other=-1)
         listed = cluster >= 0
         total = tl.zeros((POINTS,), tl.float32)
@@ -68,3 +69,58 @@ def two_nearest(
     tl.store(rivals + row, tl.where(far < float("inf"), rival, -1), mask=inside)
     tl.store(distances + row, near, mask=inside)
     tl.store(distances + n_points + row, far, mask=inside)
+
+
+@launched
+@triton.jit
+def survey_rivals(order, start, weights, distances, n_points, facts, MEMBERS: tl.constexpr):
+    """Size and error of every cluster, and what would be lost without it, one program each.
+
+    Parameters
+    ----------
+    order, start : IN, cluster c has the points order[start[c]:start[c + 1]]
+    weights : (n_points,) float32, IN
+    distances : (2, n_points) float32, IN, from `two_nearest`
+    facts : (3, C) float64, OUT, numbers of points, weighted squared distances, and by how much those would grow
+    """
+    cluster = tl.program_id(0).to(tl.int64)
+    n_clusters = tl.num_programs(0).to(tl.int64)
+    first = tl.load(start + cluster)
+    last = tl.load(start + cluster + 1)
+    error = tl.zeros((MEMBERS,), tl.float64)
+    loss = tl.zeros((MEMBERS,), tl.float64)
+    for begin in range(first, last, MEMBERS):
+        place = begin + tl.arange(0, MEMBERS)
+        inside = place < last
+        row = tl.load(order + place, mask=inside, other=0)
+        weight = tl.load(weights + row, mask=inside, other=0.0).to(tl.float64)
+        near = tl.load(distances + row, mask=inside, other=0.0).to(tl.float64)
+        far = tl.load(distances + n_points + row, mask=inside, other=0.0).to(tl.float64)
+        error += weight * near
+        loss += weight * (far - near)
+    tl.store(facts + cluster, (last - first).to(tl.float64))
+    tl.store(facts + n_clusters + cluster, tl.sum(error, axis=0))
+    tl.store(facts + 2 * n_clusters + cluster, tl.sum(loss, axis=0))
+
+
+@launched
+@triton.jit
+def hand_over(labels, rivals, second, fates, n_points, moved, POINTS: tl.constexpr):
+    """Labels of points after clusters have been moved.
+
+    Parameters
+    ----------
+    labels, rivals : (n_points,) int32, IN, from `two_nearest`
+    second : (n_points,) int8, IN, from `halving.halve_cells`
+    fates : (C,) int32, IN, -2 for clusters that are taken away, for those that are split who has the second half,
+        else -1
+    moved : (n_points,) int32, OUT
+    """
+    place = tl.program_id(0).to(tl.int64) * POINTS + tl.arange(0, POINTS)
+    inside = place < n_points
+    label = tl.load(labels + place, mask=inside, other=0)
+    fate = tl.load(fates + label, mask=inside, other=-1)
+    rival = tl.load(rivals + place, mask=inside & (fate == -2), other=-1)
+    in_second = tl.load(second + place, mask=inside & (fate >= 0), other=0) != 0
+    label = tl.where(fate == -2, rival, tl.where(in_second, fate, label))
+    tl.store(moved + place, label, mask=inside)
