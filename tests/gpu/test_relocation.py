@@ -12,10 +12,11 @@ pytest.importorskip("triton", reason="tests of the GPU need Triton")
 
 from vcgmm import VCGMM  # noqa: E402
 from vcgmm.algorithm.frame import Frame  # noqa: E402
-from vcgmm.algorithm.relocation import Relocating  # noqa: E402
+from vcgmm.algorithm.relocation import Relocated, Relocating  # noqa: E402
+from vcgmm.gpu.cells import sort_by_group  # noqa: E402
 from vcgmm.gpu.neighbourhoods import DeviceNeighbourhoods  # noqa: E402
 from vcgmm.gpu.points import DevicePoints  # noqa: E402
-from vcgmm.gpu.relocation import Relocated, nearest_winners, relocate  # noqa: E402
+from vcgmm.gpu.relocation import nearest_winners, relocate, split_in_two  # noqa: E402
 from vcgmm.gpu.search import DeviceSearch  # noqa: E402
 from vcgmm.gpu.tiling import aligned  # noqa: E402
 
@@ -68,7 +69,7 @@ def test_own_cluster_and_rival_are_the_two_nearest_winners(device: Any) -> None:
     X, means = rng.normal(size=(70, 150)), rng.normal(size=(9, 150))
     winners = winners_of(X, means, 4)
     for row in winners:
-        rng.shuffle(row)
+        rng.shuffle(row[:3])  # the fourth is not looked at
     winners[::3, 1:] = -1  # one winner, and no rival
     winners[1::3, 2] = -1
     order, near, used = (torch.from_numpy(a).to(device) for a in (rng.permutation(70), winners, means))
@@ -81,17 +82,42 @@ def test_own_cluster_and_rival_are_the_two_nearest_winners(device: Any) -> None:
     np.testing.assert_allclose(distances.cpu().numpy(), np.sort(exact, axis=1)[:, :2].T, rtol=1e-4)
 
 
+@pytest.mark.parametrize("n_features", [1, 40])
+def test_a_cluster_of_two_is_split_into_these(device: Any, n_features: int) -> None:
+    rng = np.random.default_rng(0)
+    side = rng.integers(2, size=900)
+    X = rng.normal(size=(900, n_features)) + 30.0 * side[:, None]
+    labels = np.where(np.arange(900) < 700, 2, 0)  # more points than are looked at in Lloyd steps, nobody in 1
+    labels[-5:] = 3
+    X[-5:] = 7.0  # all the same
+    points, groups = make_points(X, device), sort_by_group(torch.from_numpy(labels).to(device), 5)
+    means = torch.zeros((5, n_features), device=device)
+    tried = torch.tensor([2, 1, 0, 3], device=device)
+    found = split_in_two(points, groups, tried, means, torch.Generator(device).manual_seed(0))
+    centres, second, errors = (np.asarray(array.cpu()) for array in found)
+    assert np.isinf(errors[[1, 3]]).all()
+    for place, cluster in ((0, 2), (2, 0)):
+        here = labels == cluster
+        halves = centres[place]
+        np.testing.assert_allclose(np.sort(halves.mean(1)), [0, 30], atol=1.0)
+        assert (second[here] == squares(X[here], halves).argmin(1)).all()
+        assert errors[place] == pytest.approx(squares(X[here], halves).min(1).sum(), rel=1e-4)
+        assert (second[here] == (side[here] == (halves[1].mean() > halves[0].mean()))).all()
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_error_falls_and_is_what_is_said(device: Any, weighted: bool) -> None:
     X = blobs()
     means = badly_placed(X)
     weights = np.random.default_rng(2).uniform(0.1, 3, len(X)) if weighted else np.ones(len(X))
     found = moved(X, means, device, weights)
-    labels, distances, now = found.labels.cpu().numpy(), found.distances.cpu().numpy(), found.means.cpu().numpy()
+    labels, now = np.asarray(found.labels.cpu()), np.asarray(found.means)
+    before = weights @ squares(X, means).min(1)
     assert found.n_moved > 3
     assert ((labels >= 0) & (labels < N_CLUSTERS)).all()
-    np.testing.assert_allclose(((X - now[labels]) ** 2).sum(1), distances, rtol=1e-3, atol=1e-3)
-    assert weights @ distances < 0.9 * (weights @ squares(X, means).min(1))
+    assert weights @ ((X - now[labels]) ** 2).sum(1) == pytest.approx(found.error, rel=1e-4)
+    assert before - found.gained == pytest.approx(found.error, rel=1e-4)
+    assert found.error < 0.9 * before
     assert (now == means).all(1).sum() >= N_CLUSTERS - 2 * found.n_moved
     assert found.n_evaluations > N_BEST * len(X)
 
@@ -100,7 +126,7 @@ def test_who_has_weight_is_who_counts(device: Any) -> None:
     X = np.concatenate([blobs(300), 100 + blobs(300)])
     weights = np.repeat([1e-3, 1.0], 300)
     means = np.concatenate([X[:30], X[300:310]])
-    now = moved(X, means, device, weights).means.cpu().numpy()
+    now = np.asarray(moved(X, means, device, weights).means)
     assert (now.mean(1) > 50).sum() > 10 >= (means.mean(1) > 50).sum()
 
 
@@ -109,7 +135,8 @@ def test_clusters_that_are_where_they_belong_stay(device: Any) -> None:
     X = np.repeat(centres, 20, axis=0)  # nothing to gain
     found = moved(X, centres, device)
     assert found.n_moved == 0
-    assert (found.means.cpu().numpy() == centres).all()
+    assert found.gained == 0
+    assert (np.asarray(found.means) == centres).all()
     assert (found.labels.cpu().numpy() == np.repeat(np.arange(8), 20)).all()
 
 
@@ -133,25 +160,30 @@ def test_a_search_goes_on_from_there_the_same_way_twice(device: Any) -> None:
         search = DeviceSearch(points, labels, near, N_BEST, float(squares(X, means).min(1).sum()), 1e-6)
         assert isinstance(search, Relocating)
         search.e_step(means, None)
-        now, n_evaluations = search.relocate(means, np.random.default_rng(3))
-        assert n_evaluations > 0
-        statistics = search.e_step(now, None)
-        assert search.start_error < 0.9 * squares(X, means).min(1).sum()
-        assert statistics.variance == pytest.approx(search.start_error / X.size)
-        bits.append((np.asarray(now).tobytes(), np.asarray(statistics.shifts).tobytes(), statistics.log_sum))
+        found = search.relocate(means, np.random.default_rng(3))
+        statistics = search.e_step(found.means, None)
+        assert search.start_error == found.error < 0.9 * squares(X, means).min(1).sum()
+        assert statistics.variance == pytest.approx(found.error / X.size)
+        bits.append(
+            (np.asarray(found.means).tobytes(), np.asarray(statistics.shifts).tobytes(), statistics.log_sum)
+        )
     assert bits[0] == bits[1]
 
 
-def test_a_fit_ends_lower_for_it(gpu: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    rng = np.random.default_rng(0)
-    sites = np.stack(np.meshgrid(np.arange(6.0), np.arange(6.0)), -1).reshape(-1, 2)
-    X = (sites[rng.integers(len(sites), size=700)] + 0.03 * rng.normal(size=(700, 2))).astype(np.float32)
+@pytest.mark.parametrize(("init", "expected"), [("two_level", 1), ("random", 0)])
+def test_a_fit_begins_with_it_after_a_start_of_cells(
+    gpu: Any, monkeypatch: pytest.MonkeyPatch, init: str, expected: int
+) -> None:
+    found = []
 
-    def error() -> float:
-        options: dict[str, Any] = {"coreset_size": None, "max_iter": 4, "device": "cuda"}
-        fits = [VCGMM(36, random_state=seed, **options).fit(X) for seed in (0, 1)]
-        return float(sum(squares(X, model.means_).min(1).sum() for model in fits))
+    def relocate_and_tell(*about: Any) -> Relocated:
+        found.append(plainly(*about))
+        return found[-1]
 
-    with_moves = error()
-    monkeypatch.delattr(DeviceSearch, "relocate")
-    assert with_moves < 0.95 * error()
+    plainly = DeviceSearch.relocate
+    monkeypatch.setattr(DeviceSearch, "relocate", relocate_and_tell)
+    model = VCGMM(12, init=init, coreset_size=None, max_iter=1, tol=1.0, random_state=0, device="cuda")
+    X = torch.from_numpy(blobs(200).astype(np.float32)).to(gpu)
+    model.fit(X)
+    assert len(found) >= expected
+    assert bool(found) == bool(expected)

@@ -19,7 +19,9 @@ def pick_row(rows, masses, uniform, ROWS: tl.constexpr):
 
 
 @triton.jit
-def distances_to(points, stride, n_features, scale, rows, inside, other, ROWS: tl.constexpr, FEATURES: tl.constexpr):
+def distances_to(
+    points, stride, n_features, scale, rows, inside, other, ROWS: tl.constexpr, FEATURES: tl.constexpr
+):
     """Squared distances of rows (ROWS,) to another one."""
     total = tl.zeros((ROWS,), tl.float32)
     for begin in range(0, n_features, FEATURES):
@@ -134,10 +136,13 @@ def halve_cells(
                 points + row[:, None] * stride + feature[None, :], mask=inside[:, None] & wide[None, :], other=0
             )
             away = y.to(tl.float32) * scale - zero[None, :]
-            a = tl.sum(away * one_part[:, None], axis=0) / one_mass
-            b = tl.sum(away * other_part[:, None], axis=0) / other_mass
-            tl.store(here + feature, zero + a, mask=wide & (one_mass > 0))  # who has no points stays
-            tl.store(there + feature, zero + b, mask=wide & (other_mass > 0))
+            a = zero + tl.sum(away * one_part[:, None], axis=0) / one_mass
+            b = zero + tl.sum(away * other_part[:, None], axis=0) / other_mass
+            # Who has no points stays.
+            a = tl.where(one_mass > 0, a, tl.load(here + feature, mask=wide, other=0.0))
+            b = tl.where(other_mass > 0, b, tl.load(there + feature, mask=wide, other=0.0))
+            tl.store(here + feature, a, mask=wide)
+            tl.store(there + feature, b, mask=wide)
         tl.debug_barrier()
 
     error = tl.zeros((ROWS,), tl.float64)
@@ -165,5 +170,5 @@ def halve_cells(
         error += weight.to(tl.float64) * tl.minimum(to_one, to_other).to(tl.float64)
         one_mass += tl.where(is_second, 0.0, weight)
         other_mass += tl.where(is_second, weight, 0.0)
-    if (tl.sum(one_mass, axis=0) > 0) & (tl.sum(other_mass, axis=0) > 0):
+    if tl.minimum(tl.sum(one_mass, axis=0), tl.sum(other_mass, axis=0)) > 0:
         tl.store(errors + at, tl.sum(error, axis=0))
