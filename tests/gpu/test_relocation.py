@@ -170,6 +170,7 @@ def test_a_search_goes_on_from_there_the_same_way_twice(device: Any) -> None:
     assert bits[0] == bits[1]
 
 
+@pytest.mark.filterwarnings("ignore:The fit ended")
 @pytest.mark.parametrize(("init", "expected"), [("two_level", 1), ("random", 0)])
 def test_a_fit_begins_with_it_after_a_start_of_cells(
     gpu: Any, monkeypatch: pytest.MonkeyPatch, init: str, expected: int

@@ -14,7 +14,7 @@ from ..kernels.rivals import LOOKED_AT
 from .arrays import DeviceArray
 from .cells import Groups, sort_by_group
 from .kernels.halving import halve_cells
-from .kernels.rivals import hand_over, survey_rivals, two_nearest
+from .kernels.rivals import hand_over, list_takers, survey_rivals, two_nearest
 from .points import DevicePoints, upload
 from .sizes import pieces_of, power_of_two
 from .tiling import aligned
@@ -27,6 +27,9 @@ SURVEYED, RELABELLED = 256, 1024
 
 #: Features of a cell's points that are read at a time.
 FEATURES = 32
+
+#: What becomes of clusters that are not split.
+STAYS, GONE = -1, -2
 
 
 def relocate(
@@ -51,43 +54,46 @@ def relocate(
     used = aligned(means)
     labels, rivals, distances = nearest_winners(points, order, winners, used)
     groups = sort_by_group(labels, n_clusters)
-    sizes, errors, losses = survey(points, groups, distances)
+    errors, losses = survey(points, groups, distances)
     n_tried = max(1, int(TRIED * n_clusters))
     tried = torch.argsort(errors, descending=True, stable=True)[:n_tried]
     least, cheapest = (found[:n_tried] for found in torch.sort(losses, stable=True))
+    takers, handed = takers_of(groups, rivals, cheapest)
     centres, second, left = split_in_two(points, groups, tried, used, draws)
     most, dearest = torch.sort(errors[tried] - left, descending=True, stable=True)
-    tried = tried[dearest]
-    numbers = torch.stack([cheapest, sizes[cheapest].long(), tried, sizes[tried].long(), dearest])
-    sums = torch.cat([torch.stack([least, most]).view(-1), errors.sum().view(1)])
-    *amounts, error = sums.cpu().numpy()
-    (least_here, most_here), error = np.array(amounts).reshape(2, -1), float(error)
-    cheapest_here, handing, tried_here, tried_sizes, dearest_here = numbers.cpu().numpy()
 
-    takers = rivals[members_of(groups, cheapest, sizes[cheapest], int(handing.sum()))].cpu().numpy()
-    last = np.cumsum(handing)
+    # All in one copy, whose numbers are floats to begin with, and integers from there on.
+    amounts = torch.cat([least, most, errors.sum().view(1)])
+    told = (
+        torch.cat([amounts.view(torch.int64), cheapest, handed, tried, groups.sizes[tried], dearest]).cpu().numpy()
+    )
+    amounts_here, told = told[: 2 * n_tried + 1].view(np.float64), told[2 * n_tried + 1 :].reshape(5, -1)
+    least_here, most_here = amounts_here[:-1].reshape(2, -1)
+    cheapest_here, last, tried_here, tried_sizes, dearest_here = told
     moves = np.empty((2, n_tried), np.int64)
     n_moves = pair_moves(
-        cheapest_here, least_here, last - handing, last, takers, tried_here, most_here, np.zeros(n_clusters, bool),
-        moves,
+        cheapest_here, least_here, np.append(0, last[:-1]), last, takers[: last[-1]].cpu().numpy(),
+        tried_here[dearest_here], most_here, np.zeros(n_clusters, bool), moves,
     )  # fmt: skip
     takes, splits = moves[:, :n_moves]
+    places = dearest_here[splits]
+    kept, removed = tried_here[places], cheapest_here[takes]
+    fates = np.full(n_clusters, STAYS, np.int32)
+    fates[removed], fates[kept] = GONE, removed
+
     gained = float(most_here[splits].sum() - least_here[takes].sum())
-    facts = upload(np.stack([tried_here[splits], cheapest_here[takes], dearest_here[splits]]), device)
-    kept, removed, places = facts
-    fates = torch.full((n_clusters,), -1, dtype=torch.int32, device=device)
-    fates[removed] = -2
-    fates[kept] = removed.to(torch.int32)
-    means = means.clone()
-    means[facts[:2].T] = centres[places].double()
-    moved: Any = torch.empty_like(labels)
+    moved: Any = DeviceArray(means.clone())
+    facts = upload(np.stack([kept, removed, places]), device)
+    moved.tensor[facts[:2].T] = centres[facts[2]].double()
+    new_labels: Any = torch.empty_like(labels)
     hand_over[(pieces_of(len(labels), RELABELLED),)](
-        labels, rivals, second, fates, len(labels), moved, POINTS=RELABELLED
+        labels, rivals, second, upload(fates, device), len(labels), new_labels, POINTS=RELABELLED
     )
     looked_at = np.minimum(tried_sizes, 2 * SAMPLE)
     n_evaluations = len(points) * min(winners.shape[1], LOOKED_AT)
     n_evaluations += int((looked_at * (1 + TRIALS + 2 * STEPS) + 2 * tried_sizes).sum())
-    return Relocated(DeviceArray(means), moved, error - gained, gained, n_moves, n_evaluations)  # type: ignore[arg-type]
+    error = float(amounts_here[-1]) - gained
+    return Relocated(moved, new_labels, error, gained, n_moves, n_evaluations)
 
 
 def nearest_winners(
@@ -113,13 +119,28 @@ def nearest_winners(
 
 
 def survey(points: DevicePoints, groups: Groups, distances: torch.Tensor) -> torch.Tensor:
-    """Size, error, and loss of every cluster from distances (2, N'): (3, C) float64."""
+    """Error of every cluster and what is lost without it, from distances (2, N'): (2, C) float64."""
     n_clusters = len(groups.start) - 1
-    facts = torch.empty((3, n_clusters), dtype=torch.float64, device=points.device)
+    facts = torch.empty((2, n_clusters), dtype=torch.float64, device=points.device)
     survey_rivals[(n_clusters,)](
         groups.order, groups.start, points.weights, distances, len(points), facts, MEMBERS=SURVEYED
     )
     return facts
+
+
+def takers_of(groups: Groups, rivals: torch.Tensor, cheapest: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Who would take over the points of some clusters (k,) int64, one cluster after the other.
+
+    Returns
+    -------
+    takers : (N',) int32 tensor
+        The rival of every point; as many as those clusters have.
+    last : (k,) int64 tensor
+        Where those of each cluster end.
+    """
+    takers, last = torch.empty_like(rivals), torch.cumsum(groups.sizes[cheapest], 0)
+    list_takers[(len(cheapest),)](groups.order, groups.start, cheapest, rivals, last, takers, MEMBERS=SURVEYED)
+    return takers, last
 
 
 def split_in_two(
@@ -153,11 +174,3 @@ def split_in_two(
         ROWS=2 * SAMPLE, FEATURES=min(FEATURES, power_of_two(n_features)),
     )  # fmt: skip
     return centres, second, errors
-
-
-def members_of(groups: Groups, some: torch.Tensor, sizes: torch.Tensor, n_members: int) -> torch.Tensor:
-    """Members of some groups (k,) of known sizes (k,), one after the other: (n_members,) int64."""
-    counts = sizes.long()
-    skipped = groups.start[some] - (counts.cumsum(0) - counts)
-    places = torch.arange(n_members, device=some.device)
-    return groups.order[places + torch.repeat_interleave(skipped, counts, output_size=n_members)]

@@ -74,14 +74,14 @@ def two_nearest(
 @launched
 @triton.jit
 def survey_rivals(order, start, weights, distances, n_points, facts, MEMBERS: tl.constexpr):
-    """Size and error of every cluster, and what would be lost without it, one program each.
+    """Error of every cluster, and what would be lost without it, one program each.
 
     Parameters
     ----------
     order, start : IN, cluster c has the points order[start[c]:start[c + 1]]
     weights : (n_points,) float32, IN
     distances : (2, n_points) float32, IN, from `two_nearest`
-    facts : (3, C) float64, OUT, numbers of points, weighted squared distances, and by how much those would grow
+    facts : (2, C) float64, OUT, weighted squared distances, and by how much those would grow
     """
     cluster = tl.program_id(0).to(tl.int64)
     n_clusters = tl.num_programs(0).to(tl.int64)
@@ -98,9 +98,31 @@ def survey_rivals(order, start, weights, distances, n_points, facts, MEMBERS: tl
         far = tl.load(distances + n_points + row, mask=inside, other=0.0).to(tl.float64)
         error += weight * near
         loss += weight * (far - near)
-    tl.store(facts + cluster, (last - first).to(tl.float64))
-    tl.store(facts + n_clusters + cluster, tl.sum(error, axis=0))
-    tl.store(facts + 2 * n_clusters + cluster, tl.sum(loss, axis=0))
+    tl.store(facts + cluster, tl.sum(error, axis=0))
+    tl.store(facts + n_clusters + cluster, tl.sum(loss, axis=0))
+
+
+@launched
+@triton.jit
+def list_takers(order, start, cheapest, rivals, ends, takers, MEMBERS: tl.constexpr):
+    """The rivals of all points of some clusters, one program for each of those.
+
+    Parameters
+    ----------
+    order, start : IN, as in `survey_rivals`
+    cheapest : (k,) int64, IN, clusters
+    rivals : (n_points,) int32, IN
+    ends : (k,) int64, IN, where the takers of each cluster end
+    takers : (...,) int32, OUT
+    """
+    cluster = tl.load(cheapest + tl.program_id(0))
+    first = tl.load(start + cluster)
+    last = tl.load(start + cluster + 1)
+    target = takers + tl.load(ends + tl.program_id(0)) - last
+    for begin in range(first, last, MEMBERS):
+        place = begin + tl.arange(0, MEMBERS)
+        row = tl.load(order + place, mask=place < last, other=0)
+        tl.store(target + place, tl.load(rivals + row, mask=place < last, other=0), mask=place < last)
 
 
 @launched
