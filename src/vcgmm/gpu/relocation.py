@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from ..kernels.rivals import LOOKED_AT
 from .arrays import DeviceArray
 from .cells import Groups, sort_by_group
 from .kernels.halving import halve_cells
-from .kernels.rivals import hand_over, list_takers, survey_rivals, two_nearest
+from .kernels.rivals import GONE, STAYS, hand_over, list_takers, survey_rivals, two_nearest
 from .points import DevicePoints, upload
 from .sizes import pieces_of, power_of_two
 from .tiling import aligned
@@ -23,22 +24,18 @@ from .tiling import aligned
 COMPARED, COMPARED_FEATURES = 32, 128
 
 #: Members of a cluster that are added up at a time, and points that are given new labels.
-SURVEYED, RELABELLED = 256, 1024
+SURVEYED, RELABELLED = 256, 512
 
 #: Features of a cell's points that are read at a time.
 FEATURES = 32
-
-#: What becomes of clusters that are not split.
-STAYS, GONE = -1, -2
 
 
 def relocate(
     points: DevicePoints, order: torch.Tensor, winners: torch.Tensor, means: torch.Tensor, draws: torch.Generator
 ) -> Relocated:
-    """Move clusters to where they lower the error more; means and labels are on the device.
+    """Move clusters to where they lower the error more; their means are on the device.
 
-    As many clusters may be taken away, those that are missed least, as are split to see what it gains.  The host
-    waits for what it chooses by, and for who would take over the points of the former.
+    As many clusters may be taken away, those that are missed least, as are split to see what it gains.
 
     Parameters
     ----------
@@ -46,7 +43,8 @@ def relocate(
     order : (N',) int64 tensor
         All points, those near each other together.
     winners : (N', C') int32 tensor
-        Clusters near each point; -1 where there is none, the first one always is.
+        Clusters near each point; -1 where there is none, the first one always is.  In the end that is the nearest
+        as far as it is known, and there are no others.
     means : (C, D) float64 tensor
     draws : torch.Generator
     """
@@ -58,42 +56,52 @@ def relocate(
     n_tried = max(1, int(TRIED * n_clusters))
     tried = torch.argsort(errors, descending=True, stable=True)[:n_tried]
     least, cheapest = (found[:n_tried] for found in torch.sort(losses, stable=True))
-    takers, handed = takers_of(groups, rivals, cheapest)
-    centres, second, left = split_in_two(points, groups, tried, used, draws)
-    most, dearest = torch.sort(errors[tried] - left, descending=True, stable=True)
+    takers, ends = takers_of(groups, rivals, cheapest)
+    halves = split_in_two(points, groups, tried, used, draws)
+    most, dearest = torch.sort(errors[tried] - halves.errors, descending=True, stable=True)
 
-    # All in one copy, whose numbers are floats to begin with, and integers from there on.
-    amounts = torch.cat([least, most, errors.sum().view(1)])
-    told = (
-        torch.cat([amounts.view(torch.int64), cheapest, handed, tried, groups.sizes[tried], dearest]).cpu().numpy()
+    # What the host chooses by, and the device has to wait for.
+    split, sizes, n_second, by_gain, gains, taken, last, losses_here, total = brought(
+        tried, groups.sizes[tried], halves.n_second, dearest, most, cheapest, ends, least, errors.sum().view(1)
     )
-    amounts_here, told = told[: 2 * n_tried + 1].view(np.float64), told[2 * n_tried + 1 :].reshape(5, -1)
-    least_here, most_here = amounts_here[:-1].reshape(2, -1)
-    cheapest_here, last, tried_here, tried_sizes, dearest_here = told
+    first = np.append(0, last[:-1])
     moves = np.empty((2, n_tried), np.int64)
     n_moves = pair_moves(
-        cheapest_here, least_here, np.append(0, last[:-1]), last, takers[: last[-1]].cpu().numpy(),
-        tried_here[dearest_here], most_here, np.zeros(n_clusters, bool), moves,
+        taken, losses_here, first, last, takers[: last[-1]].cpu().numpy(), split[by_gain], gains,
+        np.zeros(n_clusters, bool), moves,
     )  # fmt: skip
-    takes, splits = moves[:, :n_moves]
-    places = dearest_here[splits]
-    kept, removed = tried_here[places], cheapest_here[takes]
-    fates = np.full(n_clusters, STAYS, np.int32)
-    fates[removed], fates[kept] = GONE, removed
+    gone, best = moves[:, :n_moves]
+    gained = float(gains[best].sum() - losses_here[gone].sum())
+    places = by_gain[best]
+    kept, removed = split[places], taken[gone]
+    fates = np.full(n_clusters, STAYS.value, np.int32)
+    fates[removed], fates[kept] = GONE.value, removed
 
-    gained = float(most_here[splits].sum() - least_here[takes].sum())
+    ids = upload(np.stack([kept, removed, places]), device)
     moved: Any = DeviceArray(means.clone())
-    facts = upload(np.stack([kept, removed, places]), device)
-    moved.tensor[facts[:2].T] = centres[facts[2]].double()
-    new_labels: Any = torch.empty_like(labels)
+    moved.tensor[ids[:2].T] = halves.centres[ids[2]].double()
     hand_over[(pieces_of(len(labels), RELABELLED),)](
-        labels, rivals, second, upload(fates, device), len(labels), new_labels, POINTS=RELABELLED
-    )
-    looked_at = np.minimum(tried_sizes, 2 * SAMPLE)
+        labels, rivals, halves.second, upload(fates, device), len(labels), winners, N_BEST=winners.shape[1],
+        COLUMNS=power_of_two(winners.shape[1]), POINTS=RELABELLED,
+    )  # fmt: skip
     n_evaluations = len(points) * min(winners.shape[1], LOOKED_AT)
-    n_evaluations += int((looked_at * (1 + TRIALS + 2 * STEPS) + 2 * tried_sizes).sum())
-    error = float(amounts_here[-1]) - gained
-    return Relocated(moved, new_labels, error, gained, n_moves, n_evaluations)
+    n_evaluations += int((np.minimum(sizes, 2 * SAMPLE) * (1 + TRIALS + 2 * STEPS) + 2 * sizes).sum())
+    return Relocated(
+        means=moved,
+        error=float(total[0]) - gained,
+        gained=gained,
+        n_moved=n_moves,
+        n_points=int((last - first)[gone].sum() + n_second[places].sum()),
+        n_evaluations=n_evaluations,
+    )
+
+
+def brought(*tensors: torch.Tensor) -> list[np.ndarray]:
+    """Tensors (n,) int64 or float64 as arrays, all in one copy: the host waits once."""
+    here = torch.cat([tensor.view(torch.int64) for tensor in tensors]).cpu().numpy()
+    parts = np.split(here, np.cumsum([len(tensor) for tensor in tensors])[:-1])
+    kinds = (np.float64 if tensor.is_floating_point() else np.int64 for tensor in tensors)
+    return [part.view(kind) for part, kind in zip(parts, kinds, strict=True)]
 
 
 def nearest_winners(
@@ -143,9 +151,30 @@ def takers_of(groups: Groups, rivals: torch.Tensor, cheapest: torch.Tensor) -> t
     return takers, last
 
 
+@dataclass(frozen=True)
+class Halves:
+    """Clusters split in two.
+
+    Attributes
+    ----------
+    centres : (k, 2, D) float32 tensor
+    errors : (k,) float64 tensor
+        Weighted squared error of both halves; infinite where a cluster cannot be split.
+    second : (N',) int8 tensor
+        1 for points of second halves; whatever for those of other clusters.
+    n_second : (k,) int64 tensor
+        How many those are.
+    """
+
+    centres: torch.Tensor
+    errors: torch.Tensor
+    second: torch.Tensor
+    n_second: torch.Tensor
+
+
 def split_in_two(
     points: DevicePoints, groups: Groups, tried: torch.Tensor, means: torch.Tensor, draws: torch.Generator
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+) -> Halves:
     """Split clusters tried (k,) int64 in two by a small k-means inside each.
 
     Parameters
@@ -154,23 +183,19 @@ def split_in_two(
     groups : Groups
         Points of all clusters.
     means : (C, D) float32 tensor
-
-    Returns
-    -------
-    centres : (k, 2, D) float32 tensor
-    second : (N',) int8 tensor
-        1 for points of second halves; whatever for those of other clusters.
-    errors : (k,) float64 tensor
-        Weighted squared error of both halves; infinite where a cluster cannot be split.
     """
     device, n_tried, n_features = points.device, len(tried), points.n_features
     uniforms = torch.rand((n_tried, 1 + TRIALS), generator=draws, device=device)
-    centres = torch.empty((n_tried, 2, n_features), device=device)
-    second = torch.empty(len(points), dtype=torch.int8, device=device)
-    errors = torch.empty(n_tried, dtype=torch.float64, device=device)
+    halves = Halves(
+        torch.empty((n_tried, 2, n_features), device=device),
+        torch.empty(n_tried, dtype=torch.float64, device=device),
+        torch.empty(len(points), dtype=torch.int8, device=device),
+        torch.empty(n_tried, dtype=torch.int64, device=device),
+    )
     halve_cells[(n_tried,)](
         points.stored, points.stored.stride(0), n_features, points.scale, groups.order, groups.start, tried,
-        points.weights, means, means.stride(0), uniforms, centres, second, errors, STEPS=STEPS, N_TRIALS=TRIALS,
-        ROWS=2 * SAMPLE, FEATURES=min(FEATURES, power_of_two(n_features)),
+        points.weights, means, means.stride(0), uniforms, halves.centres, halves.second, halves.n_second,
+        halves.errors, STEPS=STEPS, N_TRIALS=TRIALS, ROWS=2 * SAMPLE,
+        FEATURES=min(FEATURES, power_of_two(n_features)),
     )  # fmt: skip
-    return centres, second, errors
+    return halves

@@ -124,18 +124,17 @@ class DeviceSearch:
         self.truncation = truncation
         self.variance_floor = variance_floor
         shape = (len(points), truncation)
-        self.winners = torch.empty(shape, dtype=torch.int32, device=points.device)
+        self.winners = torch.full(shape, -1, dtype=torch.int32, device=points.device)
+        self.winners[:, 0] = labels
         n_clusters = len(neighbourhoods.nearest)
         self._posterior = Posterior.empty(shape, n_clusters, points.device)
         self._used: torch.Tensor | None = None
-        self._begin_at(labels, start_error)
+        self._begin_anew(start_error)
         self._stream = current_stream(points.device)
 
-    def _begin_at(self, labels: torch.Tensor, error: float | Told) -> None:
-        """Go on from labels (N',), of which nothing else is known, and the weighted squared distance to them."""
-        self.winners.fill_(-1)
-        self.winners[:, 0] = labels
-        self._posterior.labels.copy_(labels)
+    def _begin_anew(self, error: float | Told) -> None:
+        """Go on from the first winners alone, with the weighted squared distance to them."""
+        self._posterior.labels.copy_(self.winners[:, 0])
         self._only_labels = True
         self._start_error = error
         self._cells: Cells | None = None
@@ -214,8 +213,7 @@ class DeviceSearch:
         given = as_tensor(means, self.points.device)
         order = (self._cells or self._group(len(given))).groups.order
         moved = relocate(self.points, order, self.winners, given, draws)
-        labels: Any = moved.labels
-        self._begin_at(labels, moved.error)
+        self._begin_anew(moved.error)
         return moved
 
     def state(self) -> State:

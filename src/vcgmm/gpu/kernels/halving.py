@@ -52,6 +52,7 @@ def halve_cells(
     uniforms,
     centres,
     second,
+    n_second,
     errors,
     STEPS: tl.constexpr,
     N_TRIALS: tl.constexpr,
@@ -72,6 +73,7 @@ def halve_cells(
     uniforms : (k, 1 + N_TRIALS) float32, IN
     centres : (k, 2, D) float32, OUT, of both halves
     second : (N',) int8, OUT, for points of these cells, 1 in the second half, else 0
+    n_second : (k,) int64, OUT, how many those are
     errors : (k,) float64, OUT, weighted squared distances of all points to the nearer centre; infinite where the
         cell cannot be split, since its points are all the same or all in one half
     """
@@ -80,6 +82,7 @@ def halve_cells(
     first = tl.load(start + cell)
     size = tl.load(start + cell + 1) - first
     tl.store(errors + at, float("inf"))
+    tl.store(n_second + at, 0)
     if size < 2:
         return
     slot = tl.arange(0, ROWS)
@@ -146,6 +149,7 @@ def halve_cells(
         tl.debug_barrier()
 
     error = tl.zeros((ROWS,), tl.float64)
+    count = tl.zeros((ROWS,), tl.int64)
     one_mass = tl.zeros((ROWS,), tl.float32)
     other_mass = tl.zeros((ROWS,), tl.float32)
     for begin_row in range(0, size, ROWS):
@@ -165,10 +169,12 @@ def halve_cells(
             y = y.to(tl.float32) * scale
             to_one += tl.sum((y - a) * (y - a), axis=1)
             to_other += tl.sum((y - b) * (y - b), axis=1)
-        is_second = to_other < to_one
+        is_second = (to_other < to_one) & inside
         tl.store(second + row, is_second.to(tl.int8), mask=inside)
         error += weight.to(tl.float64) * tl.minimum(to_one, to_other).to(tl.float64)
+        count += is_second.to(tl.int64)
         one_mass += tl.where(is_second, 0.0, weight)
         other_mass += tl.where(is_second, weight, 0.0)
     if tl.minimum(tl.sum(one_mass, axis=0), tl.sum(other_mass, axis=0)) > 0:
         tl.store(errors + at, tl.sum(error, axis=0))
+        tl.store(n_second + at, tl.sum(count, axis=0))

@@ -7,6 +7,9 @@ import triton.language as tl
 
 from .launching import launched
 
+#: What becomes of clusters that are not split.
+STAYS, GONE = tl.constexpr(-1), tl.constexpr(-2)
+
 
 @launched
 @triton.jit
@@ -127,22 +130,38 @@ def list_takers(order, start, cheapest, rivals, ends, takers, MEMBERS: tl.conste
 
 @launched
 @triton.jit
-def hand_over(labels, rivals, second, fates, n_points, moved, POINTS: tl.constexpr):
-    """Labels of points after clusters have been moved.
+def hand_over(
+    labels,
+    rivals,
+    second,
+    fates,
+    n_points,
+    winners,
+    N_BEST: tl.constexpr,
+    COLUMNS: tl.constexpr,
+    POINTS: tl.constexpr,
+):
+    """Winners of points after clusters have been moved: one each.
 
     Parameters
     ----------
     labels, rivals : (n_points,) int32, IN, from `two_nearest`
     second : (n_points,) int8, IN, from `halving.halve_cells`
-    fates : (C,) int32, IN, -2 for clusters that are taken away, for those that are split who has the second half,
-        else -1
-    moved : (n_points,) int32, OUT
+    fates : (C,) int32, IN, for clusters that are split who has the second half from now on, for others `STAYS` or
+        `GONE`
+    winners : (n_points, N_BEST) int32, OUT, -1 but for the first
+    COLUMNS : constexpr, the power of two from N_BEST on
     """
     place = tl.program_id(0).to(tl.int64) * POINTS + tl.arange(0, POINTS)
     inside = place < n_points
     label = tl.load(labels + place, mask=inside, other=0)
-    fate = tl.load(fates + label, mask=inside, other=-1)
-    rival = tl.load(rivals + place, mask=inside & (fate == -2), other=-1)
+    fate = tl.load(fates + label, mask=inside, other=STAYS)
+    rival = tl.load(rivals + place, mask=inside & (fate == GONE), other=-1)
     in_second = tl.load(second + place, mask=inside & (fate >= 0), other=0) != 0
-    label = tl.where(fate == -2, rival, tl.where(in_second, fate, label))
-    tl.store(moved + place, label, mask=inside)
+    label = tl.where(fate == GONE, rival, tl.where(in_second, fate, label))
+    column = tl.arange(0, COLUMNS)
+    tl.store(
+        winners + place[:, None] * N_BEST + column[None, :],
+        tl.where(column[None, :] == 0, label[:, None], -1),
+        mask=inside[:, None] & (column < N_BEST)[None, :],
+    )
