@@ -55,12 +55,12 @@ def relocate(
     errors, losses = survey(points, groups, distances)
     n_tried = max(1, int(TRIED * n_clusters))
     tried = torch.argsort(errors, descending=True, stable=True)[:n_tried]
+    halves = split_in_two(points, groups, tried, used, draws)  # the longest, while the host goes on
     least, cheapest = (found[:n_tried] for found in torch.sort(losses, stable=True))
     takers, ends = takers_of(groups, rivals, cheapest)
-    halves = split_in_two(points, groups, tried, used, draws)
     most, dearest = torch.sort(errors[tried] - halves.errors, descending=True, stable=True)
 
-    # What the host chooses by, and the device has to wait for.
+    # What the host chooses by; the device waits for what it chooses.
     split, sizes, n_second, by_gain, gains, taken, last, losses_here, total = brought(
         tried, groups.sizes[tried], halves.n_second, dearest, most, cheapest, ends, least, errors.sum().view(1)
     )

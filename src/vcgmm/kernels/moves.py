@@ -42,7 +42,9 @@ def pair_moves(
                 return n_moves
             free = not involved[cheapest[at]]
             for i in range(first[at], last[at]):
-                free &= not involved[takers[i]]
+                if not free:
+                    break
+                free = not involved[takers[i]]
             if free:
                 break
             at += 1
