@@ -26,7 +26,7 @@ COMPARED, COMPARED_FEATURES = 32, 128
 #: Members of a cluster that are added up at a time, and points that are given new labels.
 SURVEYED, RELABELLED = 256, 512
 
-#: Features of a cell's points that are read at a time: twice as many are slower, and take long to compile.
+#: Features of a cell's points that are read at a time: twice as many are slower.
 FEATURES = 16
 
 
