@@ -10,6 +10,7 @@ import torch
 
 from ..algorithm.estep import State
 from ..algorithm.mstep import Statistics, initial_variance
+from ..algorithm.relocation import Relocated
 from .arrays import DeviceArray, Told, as_tensor
 from .cells import Groups, Pieces, cut, sort_by_group
 from .costs import Costs
@@ -17,6 +18,7 @@ from .functions import totals_of
 from .nearest import Posterior, distances_of, launch_search, unlisted_distances
 from .neighbourhoods import DeviceNeighbourhoods
 from .points import DevicePoints, current_stream
+from .relocation import relocate
 from .sums import Entries, entries_of, weighted_sums
 from .tiling import Tiling, aligned, tiling
 from .ways import Masses, Means, Way
@@ -120,19 +122,23 @@ class DeviceSearch:
         self.total_weight = points.total_weight
         self.neighbourhoods = neighbourhoods
         self.truncation = truncation
-        self._start_error = start_error
         self.variance_floor = variance_floor
         shape = (len(points), truncation)
         self.winners = torch.full(shape, -1, dtype=torch.int32, device=points.device)
         self.winners[:, 0] = labels
         n_clusters = len(neighbourhoods.nearest)
         self._posterior = Posterior.empty(shape, n_clusters, points.device)
-        self._posterior.labels.copy_(labels)
-        self._only_labels = True  # nothing but the nearest is known yet
-        self._cells: Cells | None = None
         self._used: torch.Tensor | None = None
-        self._moves: torch.Tensor | None = None  # of the last E-step
+        self._begin_anew(start_error)
         self._stream = current_stream(points.device)
+
+    def _begin_anew(self, error: float | Told) -> None:
+        """Go on from the first winners alone, with the weighted squared distance to them."""
+        self._posterior.labels.copy_(self.winners[:, 0])
+        self._only_labels = True
+        self._start_error = error
+        self._cells: Cells | None = None
+        self._moves: torch.Tensor | None = None  # of the last E-step
 
     @property
     def start_error(self) -> float:
@@ -199,6 +205,16 @@ class DeviceSearch:
         entries = self.entries()
         distances = distances_of(self.points, entries.rows(), entries.clusters(), centres)
         return float(torch.dot(entries.parts[entries.order].double(), distances.double()))
+
+    def relocate(self, means: Any, rng: np.random.Generator) -> Relocated:
+        """Move clusters to where more are needed; their points go with them."""
+        draws = torch.Generator(self.points.device)
+        draws.manual_seed(int(rng.integers(1 << 62)))
+        given = as_tensor(means, self.points.device)
+        order = (self._cells or self._group(len(given))).groups.order
+        moved = relocate(self.points, order, self.winners, given, draws)
+        self._begin_anew(moved.error)
+        return moved
 
     def state(self) -> State:
         """All that the next E-step depends on, on the host; points lie in the order in which they were given."""

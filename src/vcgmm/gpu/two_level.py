@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import torch
@@ -44,7 +45,8 @@ def two_level(points: DevicePoints, n_clusters: int, rng: np.random.Generator) -
     divide(cells, n_clusters)
     means = DeviceArray(cells.centres.double())
     error = points.error_of(cells.distances)
-    return Start(means, cells.labels, error, cells.n_evaluations)  # type: ignore[arg-type]
+    labels: Any = cells.labels
+    return Start(means, labels, error, cells.n_evaluations, movable=True)  # type: ignore[arg-type]
 
 
 class DeviceCells:

@@ -1,0 +1,201 @@
+"""Clusters are moved to where they are needed most: the twin of `algorithm.relocation`, all clusters at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from ..algorithm.inside_cells import TRIALS
+from ..algorithm.relocation import SAMPLE, STEPS, TRIED, Relocated
+from ..kernels.moves import pair_moves
+from ..kernels.rivals import LOOKED_AT
+from .arrays import DeviceArray
+from .cells import Groups, sort_by_group
+from .kernels.halving import halve_cells
+from .kernels.rivals import GONE, STAYS, hand_over, list_takers, survey_rivals, two_nearest
+from .points import DevicePoints, upload
+from .sizes import pieces_of, power_of_two
+from .tiling import aligned
+
+#: Points, and features of them, that a program compares with their winners.
+COMPARED, COMPARED_FEATURES = 32, 128
+
+#: Members of a cluster that are added up at a time, and points that are given new labels.
+SURVEYED, RELABELLED = 256, 512
+
+#: Features of a cell's points that are read at a time: twice as many are slower.
+FEATURES = 16
+
+
+def relocate(
+    points: DevicePoints, order: torch.Tensor, winners: torch.Tensor, means: torch.Tensor, draws: torch.Generator
+) -> Relocated:
+    """Move clusters to where they lower the error more; their means are on the device.
+
+    As many clusters may be taken away, those that are missed least, as are split to see what it gains.
+
+    Parameters
+    ----------
+    points : DevicePoints
+    order : (N',) int64 tensor
+        All points, those near each other together.
+    winners : (N', C') int32 tensor
+        Clusters near each point; -1 where there is none, the first one always is.  In the end that is the nearest
+        as far as it is known, and there are no others.
+    means : (C, D) float64 tensor
+    draws : torch.Generator
+    """
+    n_clusters, device = len(means), points.device
+    used = aligned(means)
+    labels, rivals, distances = nearest_winners(points, order, winners, used)
+    groups = sort_by_group(labels, n_clusters)
+    errors, losses = survey(points, groups, distances)
+    n_tried = max(1, int(TRIED * n_clusters))
+    tried = torch.argsort(errors, descending=True, stable=True)[:n_tried]
+    halves = split_in_two(points, groups, tried, used, draws)  # the longest, while the host goes on
+    least, cheapest = (found[:n_tried] for found in torch.sort(losses, stable=True))
+    takers, ends = takers_of(groups, rivals, cheapest)
+    most, dearest = torch.sort(errors[tried] - halves.errors, descending=True, stable=True)
+
+    # What the host chooses by; the device waits for what it chooses.
+    split, sizes, n_second, by_gain, gains, taken, last, losses_here, total = brought(
+        tried, groups.sizes[tried], halves.n_second, dearest, most, cheapest, ends, least, errors.sum().view(1)
+    )
+    first = np.append(0, last[:-1])
+    moves = np.empty((2, n_tried), np.int64)
+    n_moves = pair_moves(
+        taken, losses_here, first, last, takers[: last[-1]].cpu().numpy(), split[by_gain], gains,
+        np.zeros(n_clusters, bool), moves,
+    )  # fmt: skip
+    gone, best = moves[:, :n_moves]
+    gained = float(gains[best].sum() - losses_here[gone].sum())
+    places = by_gain[best]
+    kept, removed = split[places], taken[gone]
+    fates = np.full(n_clusters, STAYS.value, np.int32)
+    fates[removed], fates[kept] = GONE.value, removed
+
+    ids = upload(np.stack([kept, removed, places]), device)
+    moved: Any = DeviceArray(means.clone())
+    moved.tensor[ids[:2].T] = halves.centres[ids[2]].double()
+    hand_over[(pieces_of(len(labels), RELABELLED),)](
+        labels, rivals, halves.second, upload(fates, device), len(labels), winners, N_BEST=winners.shape[1],
+        COLUMNS=power_of_two(winners.shape[1]), POINTS=RELABELLED,
+    )  # fmt: skip
+    n_evaluations = len(points) * min(winners.shape[1], LOOKED_AT)
+    n_evaluations += int((np.minimum(sizes, 2 * SAMPLE) * (1 + TRIALS + 2 * STEPS) + 2 * sizes).sum())
+    return Relocated(
+        means=moved,
+        error=float(total[0]) - gained,
+        gained=gained,
+        n_moved=n_moves,
+        n_points=int((last - first)[gone].sum() + n_second[places].sum()),
+        n_evaluations=n_evaluations,
+    )
+
+
+def brought(*tensors: torch.Tensor) -> list[np.ndarray]:
+    """Tensors (n,) int64 or float64 as arrays, all in one copy: the host waits once."""
+    here = torch.cat([tensor.view(torch.int64) for tensor in tensors]).cpu().numpy()
+    parts = np.split(here, np.cumsum([len(tensor) for tensor in tensors])[:-1])
+    kinds = (np.float64 if tensor.is_floating_point() else np.int64 for tensor in tensors)
+    return [part.view(kind) for part, kind in zip(parts, kinds, strict=True)]
+
+
+def nearest_winners(
+    points: DevicePoints, order: torch.Tensor, winners: torch.Tensor, means: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Nearest and second nearest winner of every point, (N',) int32 each, and squared distances, (2, N') float32.
+
+    Parameters
+    ----------
+    points, order, winners : as in `relocate`
+    means : (C, D) float32 tensor
+    """
+    n_points, device = len(points), points.device
+    labels, rivals = (torch.empty(n_points, dtype=torch.int32, device=device) for _ in range(2))
+    distances = torch.empty((2, n_points), device=device)
+    two_nearest[(pieces_of(n_points, COMPARED),)](
+        points.stored, points.stored.stride(0), points.n_features, points.scale, order, n_points, winners, means,
+        means.stride(0), labels, rivals, distances, N_BEST=winners.shape[1],
+        LOOKED_AT=min(winners.shape[1], LOOKED_AT), POINTS=COMPARED,
+        FEATURES=min(COMPARED_FEATURES, power_of_two(points.n_features)),
+    )  # fmt: skip
+    return labels, rivals, distances
+
+
+def survey(points: DevicePoints, groups: Groups, distances: torch.Tensor) -> torch.Tensor:
+    """Error of every cluster and what is lost without it, from distances (2, N'): (2, C) float64."""
+    n_clusters = len(groups.start) - 1
+    facts = torch.empty((2, n_clusters), dtype=torch.float64, device=points.device)
+    survey_rivals[(n_clusters,)](
+        groups.order, groups.start, points.weights, distances, len(points), facts, MEMBERS=SURVEYED
+    )
+    return facts
+
+
+def takers_of(groups: Groups, rivals: torch.Tensor, cheapest: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Who would take over the points of some clusters (k,) int64, one cluster after the other.
+
+    Returns
+    -------
+    takers : (N',) int32 tensor
+        The rival of every point; as many as those clusters have.
+    last : (k,) int64 tensor
+        Where those of each cluster end.
+    """
+    takers, last = torch.empty_like(rivals), torch.cumsum(groups.sizes[cheapest], 0)
+    list_takers[(len(cheapest),)](groups.order, groups.start, cheapest, rivals, last, takers, MEMBERS=SURVEYED)
+    return takers, last
+
+
+@dataclass(frozen=True)
+class Halves:
+    """Clusters split in two.
+
+    Attributes
+    ----------
+    centres : (k, 2, D) float32 tensor
+    errors : (k,) float64 tensor
+        Weighted squared error of both halves; infinite where a cluster cannot be split.
+    second : (N',) int8 tensor
+        1 for points of second halves; whatever for those of other clusters.
+    n_second : (k,) int64 tensor
+        How many those are.
+    """
+
+    centres: torch.Tensor
+    errors: torch.Tensor
+    second: torch.Tensor
+    n_second: torch.Tensor
+
+
+def split_in_two(
+    points: DevicePoints, groups: Groups, tried: torch.Tensor, means: torch.Tensor, draws: torch.Generator
+) -> Halves:
+    """Split clusters tried (k,) int64 in two by a small k-means inside each.
+
+    Parameters
+    ----------
+    points, draws : as in `relocate`
+    groups : Groups
+        Points of all clusters.
+    means : (C, D) float32 tensor
+    """
+    device, n_tried, n_features = points.device, len(tried), points.n_features
+    uniforms = torch.rand((n_tried, 1 + TRIALS), generator=draws, device=device)
+    halves = Halves(
+        torch.empty((n_tried, 2, n_features), device=device),
+        torch.empty(n_tried, dtype=torch.float64, device=device),
+        torch.empty(len(points), dtype=torch.int8, device=device),
+        torch.empty(n_tried, dtype=torch.int64, device=device),
+    )
+    halve_cells[(n_tried,)](
+        points.stored, points.stored.stride(0), n_features, points.scale, groups.order, groups.start, tried,
+        points.weights, means, means.stride(0), uniforms, halves.centres, halves.second, halves.n_second,
+        halves.errors, STEPS=STEPS, N_TRIALS=TRIALS, ROWS=2 * SAMPLE,
+        FEATURES=min(FEATURES, power_of_two(n_features)),
+    )  # fmt: skip
+    return halves

@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vcgmm.algorithm.relocation import choose_moves
+from vcgmm.kernels.moves import pair_moves
+
+pytestmark = pytest.mark.interpreted
+
+
+@given(st.integers(0, 10_000))
+def test_pairs_are_those_of_the_plain_choice(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 40))
+    losses = np.where(rng.random(n) < 0.1, np.inf, rng.exponential(size=n).round(1))
+    cells = rng.permutation(n)[: int(rng.integers(1, n + 1))]
+    gains = (rng.exponential(size=len(cells)) * rng.choice([0.5, 4.0])).round(1)
+    takers = [rng.choice(n, int(rng.integers(0, 4))).astype(np.int32) for _ in range(n)]
+
+    cheapest, dearest = np.argsort(losses, kind="stable"), np.argsort(-gains, kind="stable")
+    lengths = np.array([len(takers[c]) for c in cheapest])
+    last, listed = np.cumsum(lengths), np.concatenate([takers[c] for c in cheapest])
+    moves = np.empty((2, len(cells)), np.int64)
+    n_moves = pair_moves(
+        cheapest, losses[cheapest], last - lengths, last, listed, cells[dearest], gains[dearest],
+        np.zeros(n, bool), moves,
+    )  # fmt: skip
+
+    removed, split = choose_moves(losses, cells, gains, lambda c: takers[c])
+    assert cheapest[moves[0, :n_moves]].tolist() == list(removed)
+    assert dearest[moves[1, :n_moves]].tolist() == list(split)
