@@ -82,7 +82,8 @@ class VCGMM(KeptMixture):
         Length of the shared lists of the blocked search; at least `truncation` and `n_neighbors`.
     init : {"two_level", "afkmc2", "k-means++", "random"} or array of shape (C, D), default="two_level"
         How the means are seeded.  "two_level": coarse cells, clusters inside each, and then some clusters moved
-        from where they are missed least to where more are needed; with the others seeds stay where they are drawn.
+        from where they are missed least to where more are needed (by the blocked search, with a `truncation` of at
+        least 2).  With the others seeds stay where they are drawn.
     chain_length : int, default=10
         Markov chain length of init="afkmc2".
     n_warmup : int, default=0

@@ -185,14 +185,15 @@ def test_the_error_falls_by_what_is_gained(seed: int, dtype: type) -> None:
     assert np.count_nonzero(changed) <= 2 * result.n_moved
 
 
-def test_weights_count_like_copies_of_points() -> None:
-    # With one cluster heavy enough, it is the one to be split.
-    points = blobs(400, CORNERS)
-    means = np.array([[-0.05, 0.0], [0.05, 0.0], [10.0, 5.0], [5.0, 10.0]])
-    heavy_right = np.where(points[:, 0] > 9, np.where(points[:, 1] < 9, 100.0, 1.0), 1.0)
-    result, _ = moved(points, heavy_right, means)
+@pytest.mark.parametrize("heavy", [100.0, 200.0])
+def test_of_two_clusters_alike_the_heavier_one_is_split(heavy: float) -> None:
+    centres = np.array([[0.0, 0.0], [100.0, 0.0], [100.0, 10.0], [200.0, 0.0], [200.0, 10.0]])
+    points = blobs(500, centres)
+    means = np.array([[-0.05, 0.0], [0.05, 0.0], [100.0, 5.0], [200.0, 5.0]])
+    weights = np.where(np.abs(points[:, 0] - heavy) < 50, 3.0, 1.0)
+    result, _ = moved(points, weights, means)
     assert result.n_moved == 1
-    assert (np.abs(result.means - [10.0, 0.0]).max(axis=1) < 0.2).any()
+    assert np.sort(result.means[np.abs(result.means[:, 0] - heavy) < 50, 1]).round().tolist() == [0.0, 10.0]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

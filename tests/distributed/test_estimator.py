@@ -15,7 +15,7 @@ import pytest
 from distributed import Client
 from sklearn.base import clone
 
-from vcgmm import VCGMM, Iteration
+from vcgmm import VCGMM, Iteration, quantization_error
 from vcgmm.distributed import DaskVCGMM
 
 
@@ -112,6 +112,21 @@ def test_callbacks_hear_of_every_iteration_and_may_stop(client: Client, lazy: da
     assert model.n_iter_ == 3
     assert model.history_["bound"].tolist() == model.lower_bounds_.tolist() == [facts.bound for facts in told]
     assert set(model.timings_) == {"coreset", "seeding", "em"}
+
+
+@pytest.mark.parametrize("seeding_size", ["auto", 6000])
+def test_clusters_are_moved_where_the_start_is_made(client: Client, seeding_size: str | int) -> None:
+    rng = np.random.default_rng(0)
+    centres = np.stack(np.meshgrid(np.arange(20), np.arange(20)), axis=-1).reshape(-1, 2) * 3.0
+    X = centres[rng.integers(400, size=12_000)] + 0.2 * rng.normal(size=(12_000, 2))
+    errors = []
+    for init in ("two_level", "random"):
+        model = DaskVCGMM(
+            400, random_state=0, client=client, em="distributed", seeding_size=seeding_size, init=init
+        ).fit(da.from_array(X, chunks=(1700, 2)))
+        errors.append(model.to_local().quantization_error(X) / quantization_error(X, centres))
+    assert errors[0] < 1.1  # each has found its own, or nearly so
+    assert errors[1] > 2.0  # which is not to be had for nothing
 
 
 def test_progress_counts_all_rows_twice(
