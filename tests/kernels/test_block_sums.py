@@ -77,8 +77,11 @@ def test_sums_are_those_about_each_winners_own_mean(seed: int) -> None:
     mass_magic = float(rounding_constant(np.array(100.0)))
     sums, sum_masses = np.zeros((4, WIDTH)), np.zeros(4)
     shifts, masses = np.zeros((N_CLUSTERS, D)), np.zeros(N_CLUSTERS)
+    taken = [[j, -1 - slots[k, j]] for k, j in np.argwhere(slots[:, :N] < 0)]
+    too_costly = [[3, c] for c in range(N_CLUSTERS) if -1 - c not in slots[:, 3]]
+    absent = np.array(taken + too_costly).T.copy()
     add_block(
-        N, rows, points, means, ORDER, LOW, slots, parts, int((slots[:, :N] < 0).sum()), magic, None, magic_row,
+        N, rows, points, means, ORDER, LOW, slots, parts, absent.shape[1], absent, magic, None, magic_row,
         mass_magic, sums, sum_masses, shifts, None, masses,
     )  # fmt: skip
     hand_over(CELL, CANDIDATES, means, sums, sum_masses, magic, None, magic_row, mass_magic, shifts, None, masses)

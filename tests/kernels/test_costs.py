@@ -8,9 +8,7 @@ from hypothesis import strategies as st
 from vcgmm.algorithm.models import reference
 from vcgmm.algorithm.models.mixture import Mixture
 from vcgmm.algorithm.natural import Natural
-from vcgmm.kernels.costs import COST_ERROR, costs_of_pairs, farthest_square, natural_panels, statistics_rows
-from vcgmm.kernels.panels import costs_by_panels
-from vcgmm.kernels.vectors import ROWS, lanes
+from vcgmm.kernels.costs import COST_ERROR, costs_of_pairs, dearest, farthest_square, natural_rows, statistics_rows
 
 pytestmark = pytest.mark.interpreted
 
@@ -35,27 +33,21 @@ def natural_of(rng: np.random.Generator, kind: str, C: int, D: int) -> tuple[Nat
     seed=st.integers(0, 1 << 20),
     kind=st.sampled_from(["shared", "spherical", "diag"]),
     D=st.integers(1, 6),
-    n_panels=st.integers(1, 4),
 )
-def test_a_product_of_coefficients_and_statistics_gives_the_costs(
-    seed: int, kind: str, D: int, n_panels: int
-) -> None:
+def test_a_product_of_coefficients_and_statistics_gives_the_costs(seed: int, kind: str, D: int) -> None:
     rng = np.random.default_rng(seed)
-    C, n = ROWS, lanes(8)
+    C, n = 8, 9
     natural, expected = natural_of(rng, kind, C, D)
     points, origin = rng.normal(size=(n, D)), rng.normal(size=D)
     n_statistics = D + natural.n_squares
-    width = -(-n_statistics // n_panels)
-    panels = np.zeros((n_panels, C, width))
-    constants, squares = np.empty(C), np.empty(C)
-    natural_panels(
-        natural.means, natural.precisions, natural.offsets, np.arange(C), origin, panels, constants, squares
+    rows, constants, squares = np.empty((C, n_statistics)), np.empty(C), np.empty(C)
+    natural_rows(
+        natural.means, natural.precisions, natural.offsets, np.arange(C), origin, rows, constants, squares
     )
-    rows, norms = np.zeros((n, n_panels * width)), np.empty(n)
-    statistics_rows(points, np.arange(n), 0, n, origin, natural.n_squares, rows, norms)
-    costs = np.empty((C, n))
-    costs_by_panels(panels, rows, constants, norms, np.empty((width, n)), costs)
-    np.testing.assert_allclose(costs.T, expected(points), atol=1e-9)
+    statistics, norms = np.empty((n, n_statistics)), np.empty(n)
+    statistics_rows(points, np.arange(n), 0, n, origin, natural.n_squares, statistics, norms)
+    costs = constants + norms[:, None] - 2 * (statistics @ rows.T)
+    np.testing.assert_allclose(costs, expected(points), atol=1e-9)
     own = 1.0 if natural.precisions is None else np.broadcast_to(natural.precisions, (C, D))
     np.testing.assert_allclose(squares, (own * (natural.means - origin) ** 2).sum(axis=1), atol=1e-12)
 
@@ -64,6 +56,15 @@ def test_a_product_of_coefficients_and_statistics_gives_the_costs(
     costs_of_pairs(20, *pairs, points, natural.means, natural.precisions, natural.offsets, out)
     np.testing.assert_allclose(out[:20], expected(points)[pairs], rtol=1e-9, atol=1e-9)
     assert out[20] == -1.0
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_cluster_beyond_all_bounds_still_has_a_cost(dtype: type) -> None:
+    means = np.array([[0.0], [np.finfo(dtype).max / 8]], dtype)
+    rows, constants, squares = np.empty((2, 1), dtype), np.empty(2, dtype), np.empty(2, dtype)
+    natural_rows(means, None, None, np.arange(2), means[0], rows, constants, squares)
+    assert squares[1] == np.inf
+    assert constants.tolist() == [0.0, dtype(dearest(np.dtype(dtype).itemsize))]
 
 
 def test_up_to_the_farthest_square_rounding_stays_below_the_error_allowed() -> None:

@@ -9,17 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vcgmm.algorithm import reference
+from vcgmm.kernels.costs import dearest
 from vcgmm.kernels.selection import (
-    AT_ONCE,
     FEW,
     LANES,
     NARROW,
-    five_smallest_keys,
     key_indices,
     key_type,
     pack,
     smallest_keys,
 )
+from vcgmm.kernels.survey import survey
+from vcgmm.kernels.vectors import VECTORS, lanes
 
 pytestmark = pytest.mark.interpreted
 
@@ -47,7 +48,7 @@ def with_distances(distances: np.ndarray) -> Block:
     """A block with exactly these squared distances, (candidates, points)."""
     dtype, (n_candidates, n_points) = distances.dtype, distances.shape
     indices = key_indices(n_candidates, key_type(dtype, n_candidates))
-    costs = np.full((len(indices) - 2, n_points), np.inf, dtype)
+    costs = np.full((len(indices) - 2, n_points), dearest(dtype.itemsize), dtype)
     costs[:n_candidates] = distances
     return Block(costs, indices)
 
@@ -61,12 +62,25 @@ def keys(block: Block, size: int, n: int | None = None, few: bool = False) -> np
     """The `size` smallest keys of the first n points, (size, n)."""
     n = block.costs.shape[1] if n is None else n
     kept = FEW if few else size
-    best = np.full((kept + AT_ONCE) * LANES, -1, block.indices.dtype)  # smaller than any key
+    best = np.full((kept + 1) * LANES, -1, block.indices.dtype)  # smaller than any key
     if few:
-        five_smallest_keys(n, block.costs, block.indices, best)
+        surveyed(block, n, best)
     else:
         smallest_keys(size, n, block.costs, block.indices, best)
     return best.reshape(-1, LANES)[:size, :n]
+
+
+def surveyed(block: Block, n: int, best: np.ndarray) -> None:
+    """Products that are exactly half of each cost: point j is the j-th unit vector."""
+    dtype, (m, n_points) = block.costs.dtype, block.costs.shape
+    filled = -(-n // lanes(dtype.itemsize)) * lanes(dtype.itemsize)
+    statistics = np.eye(max(filled, LANES), n_points, dtype=dtype)
+    costs = np.full((m, LANES), np.nan, dtype)
+    survey(
+        filled, statistics, block.costs / -2, np.zeros(m, dtype), np.zeros(LANES, dtype), block.indices,
+        np.full(VECTORS * lanes(dtype.itemsize) * n_points, np.nan, dtype), costs, best,
+    )  # fmt: skip
+    np.testing.assert_array_equal(costs[:, :n], block.costs[:, :n])
 
 
 def found(block: Block, size: int, few: bool = False) -> np.ndarray:
@@ -247,8 +261,7 @@ def test_points_that_fill_up_a_block_change_no_others(n: int, few: bool) -> None
     np.testing.assert_array_equal(keys(block, FEW, n, few), alone)
 
 
-@pytest.mark.parametrize("few", [False, True])
-def test_where_candidates_are_too_few_the_largest_key_stays(few: bool) -> None:
-    block = with_distances(np.zeros((AT_ONCE, 2), np.float64))
-    block.costs = block.costs[:AT_ONCE]
-    np.testing.assert_array_equal(keys(block, FEW, few=few)[4], [np.iinfo(np.int64).max] * 2)
+def test_where_candidates_are_too_few_the_largest_key_stays() -> None:
+    block = with_distances(np.zeros((4, 2), np.float64))
+    block.costs = block.costs[:4]
+    np.testing.assert_array_equal(keys(block, FEW)[4], [np.iinfo(np.int64).max] * 2)

@@ -1,14 +1,23 @@
 from __future__ import annotations
 
+import numba
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vcgmm.kernels.selection import LANES
+from vcgmm.kernels.first_look import _plainly as first_look_plainly
+from vcgmm.kernels.first_look import first_look
+from vcgmm.kernels.selection import FEW, LANES
+from vcgmm.kernels.vectors import lanes
 from vcgmm.kernels.winners import choose_absent, choose_winners, truncated_posterior
 
 pytestmark = pytest.mark.interpreted
+
+
+@numba.njit
+def looked(best, mask, costs, position, order, low, first, n, winners, slots, near, missing):  # type: ignore[no-untyped-def]
+    return first_look(best, mask, costs, position, order, low, first, n, winners, slots, near, missing)
 
 
 def test_shares_are_relative_to_the_nearest() -> None:
@@ -22,31 +31,38 @@ def test_shares_are_relative_to_the_nearest() -> None:
     assert totals.tolist() == [1.0, 1.0]
 
 
-@given(st.integers(0, 1 << 20), st.integers(1, 4))
-def test_winners_are_the_least_of_candidates_and_old_ones(seed: int, n_winners: int) -> None:
+@given(st.integers(0, 1 << 20), st.integers(1, FEW + 2), st.integers(1, 40), st.booleans())
+def test_winners_are_the_least_of_candidates_and_old_ones(
+    seed: int, n_winners: int, n: int, some_far: bool
+) -> None:
     """Candidates by products, some of them far and taken directly, and old winners that are on no list."""
     rng = np.random.default_rng(seed)
-    n, n_clusters, D, L = 7, 12, 3, 8
+    n_clusters, D, L = 12, 3, 8
     points, means = rng.normal(size=(n, D)), rng.normal(size=(n_clusters, D))
     precisions, offsets = rng.uniform(0.2, 3.0, size=(n_clusters, 1)), rng.uniform(0, 2, n_clusters)
     costs = precisions[:, 0] * ((points[:, None] - means) ** 2).sum(axis=2) + offsets
     candidates = rng.permutation(n_clusters)[:L].astype(np.int32)
-    is_far = rng.random(L) < 0.3
+    is_far = rng.random(L) < (0.3 if some_far else 0.0)
     old = np.array([rng.permutation(n_clusters)[:n_winners] for _ in range(n)], np.int32)
     old[0, -1] = -1
     position = np.full(n_clusters, -1, np.int32)
     position[candidates[~is_far]] = np.flatnonzero(~is_far)
     of_candidates = np.zeros((L, LANES))
     of_candidates[:, :n] = costs[:, candidates].T
-    best = np.zeros(n_winners * LANES, np.int64)
+    rows = max(n_winners, FEW)
+    best = np.zeros(rows * LANES, np.int64)
     for j in range(n):
-        best[j::LANES] = np.argsort(costs[j, candidates], kind="stable")[:n_winners]
-    slots, near = np.empty((n_winners, LANES), np.int64), np.empty((n_winners, LANES))
+        ranked = np.argsort(costs[j, candidates], kind="stable")
+        k = rng.integers(n_winners)
+        if k + 1 < n_winners or candidates[ranked[k]] in old[j]:  # keys are rounded: the order of two may be wrong
+            ranked[[k, k + 1]] = ranked[[k + 1, k]]
+        best[j::LANES] = ranked[:rows]
+    slots, near = np.empty((rows, LANES), np.int64)[:n_winners], np.empty((rows, LANES))[:n_winners]
     absent = np.empty((2, 2 * n_winners * LANES), np.int64)
     order = np.arange(n)
     n_absent = choose_winners(
-        n, best, L - 1, of_candidates, is_far, candidates, position, order, 0, old, slots, near, absent,
-        np.empty(L, np.int32),
+        n, best, L - 1, of_candidates, is_far if some_far else None, candidates, position, order, 0, old, slots,
+        near, absent, np.empty(L, np.int32), np.empty(FEW, np.int64),
     )  # fmt: skip
     pairs = list(zip(*absent[:, :n_absent].tolist(), strict=True))
     assert len(pairs) == len(set(pairs))  # nothing is computed twice
@@ -59,3 +75,30 @@ def test_winners_are_the_least_of_candidates_and_old_ones(seed: int, n_winners: 
         found = [int(candidates[slot]) if slot >= 0 else int(-1 - slot) for slot in slots[:, j]]
         assert found == known[:n_winners]
         np.testing.assert_allclose(near[:, j], costs[j, found])
+
+
+@pytest.mark.parametrize("order_type", [np.int32, np.int64])
+@given(seed=st.integers(0, 1 << 20), n_winners=st.integers(1, FEW), is_narrow=st.booleans())
+def test_the_first_look_is_that_of_plain_python(
+    order_type: type, seed: int, n_winners: int, is_narrow: bool
+) -> None:
+    rng = np.random.default_rng(seed)
+    dtype, key = (np.float32, np.int32) if is_narrow else (np.float64, np.int64)
+    n, n_clusters, L = int(rng.integers(1, 2 * lanes(4) + 1)), 14, 8
+    costs = rng.integers(6, size=(L, LANES)).astype(dtype)  # many are equal
+    best = np.empty(FEW * LANES, key)
+    for j in range(LANES):
+        best[j::LANES] = np.argsort(costs[:, j] + rng.choice([0, 1e-3, 2], L, p=[0.8, 0.1, 0.1]))[:FEW]
+    position = np.where(rng.random(n_clusters) < 0.7, rng.integers(L, size=n_clusters), -1).astype(np.int32)
+    winners = rng.integers(-1, n_clusters, size=(n + 3, n_winners)).astype(np.int32)
+    order = rng.permutation(n + 3).astype(order_type)[: n + 2]  # nothing lies behind the last point
+
+    looks = []
+    for look in (looked, first_look_plainly):
+        slots, near = np.empty((FEW, LANES), np.int64), np.empty((FEW, LANES), dtype)
+        for first in range(0, n, lanes(near.itemsize)):
+            missing = np.empty(FEW, np.int64)
+            odd = look(best, key(L - 1), costs, position, order, 2, first, n, winners, slots, near, missing)
+            looks.append([odd, *missing[:n_winners]])
+        looks.append([slots[:n_winners, :n].tolist(), near[:n_winners, :n].tolist()])
+    assert looks[: len(looks) // 2] == looks[len(looks) // 2 :]

@@ -7,6 +7,7 @@ import numpy as np
 from .exact_sums import add_moments, add_point
 from .jit import part
 from .logarithm import log_of_positive
+from .multiples import add_multiples
 from .square_sums import add_moment_squares, add_point_squares
 
 #: Responsibilities below this share of a point's weight do not move a mean.
@@ -89,6 +90,7 @@ def add_block(
     slots: np.ndarray,
     parts: np.ndarray,
     n_absent: int,
+    absent: np.ndarray,
     shift_magic: np.ndarray,
     scatter_magic: np.ndarray | None,
     magic_row: np.ndarray,
@@ -110,26 +112,17 @@ def add_block(
     points, means, order, low : IN, as in `search_tasks`
     slots : IN, from `choose_winners`
     parts : (1 + C', B) float64, IN, from `add_facts`
-    n_absent : int, IN, 0 where all winners are on the list
+    n_absent, absent : IN, as in `choose_absent`: winners that are not on the list are among these
     sums : (L, W) float, IN/OUT, sum of gamma s t(y - origin) for each candidate; W >= D + V
     sum_masses : (L,) float64, IN/OUT, sum of gamma s
     shifts, scatters, masses : IN/OUT, as in `search_tasks`
     """
-    for j in range(n):
+    add_multiples(n, rows, slots, parts, sums, sum_masses)
+    for i in range(n_absent):
+        j, cluster = absent[0, i], absent[1, i]
         for k in range(slots.shape[0]):
-            part, slot = parts[k + 1, j], slots[k, j]
-            if part == 0.0 or slot < 0:
-                continue
-            sum_masses[slot] += part
-            factor = sums.dtype.type(part)
-            for f in range(sums.shape[1]):
-                sums[slot, f] += factor * rows[j, f]
-    if n_absent == 0:
-        return
-    for j in range(n):
-        for k in range(slots.shape[0]):
-            part, cluster = parts[k + 1, j], -1 - slots[k, j]
-            if part == 0.0 or cluster < 0:
+            part = parts[k + 1, j]
+            if slots[k, j] != -1 - cluster or part == 0.0:
                 continue
             point = order[low + j]
             add_point(shifts, masses, cluster, points, point, means, part, shift_magic, magic_row, mass_magic)

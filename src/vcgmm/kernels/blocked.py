@@ -17,12 +17,12 @@ from __future__ import annotations
 import numpy as np
 
 from .block_sums import add_block, add_facts, hand_over, write_winners
-from .costs import natural_panels, statistics_rows
+from .costs import dearest, natural_rows, statistics_rows
 from .jit import kernel
-from .panels import costs_by_panels, panel_shape
 from .prefetch import hint_row
-from .selection import AT_ONCE, FEW, LANES, five_smallest_keys, smallest_keys
-from .vectors import VECTOR_BYTES
+from .selection import FEW, LANES, smallest_keys
+from .survey import survey
+from .vectors import VECTOR_BYTES, VECTORS, aligned
 from .winners import choose_absent, choose_winners, truncated_posterior
 
 #: Points in one product: large enough for full speed, small enough that all of it stays in cache.
@@ -104,27 +104,27 @@ def search_tasks(
     step = VECTOR_BYTES // points.itemsize  # blocks are filled up to a multiple of this
     position = np.empty(n_clusters, np.int32)
     position[:] = -1
-    n_panels, panel_width = panel_shape(n_statistics, BLOCK)
-    panels = np.empty((n_panels, n_slots, panel_width), points.dtype)
-    panels[:] = 0
+    rows = np.empty((n_slots, n_statistics), points.dtype)
+    rows[:] = 0
     constants = np.empty(n_slots, points.dtype)
-    constants[:] = np.inf  # costlier than all others
+    constants[:] = dearest(points.itemsize)  # costlier than all others
     squares = np.empty(n_slots, points.dtype)
     squares[:] = 0
     width_of_sums = (n_statistics + VECTOR - 1) // VECTOR * VECTOR
-    sums = np.empty((n_candidates, width_of_sums), points.dtype)
+    sums = aligned(n_candidates * width_of_sums, points).reshape(n_candidates, width_of_sums)
     sums[:] = 0
     sum_masses = np.empty(n_candidates, np.float64)
     sum_masses[:] = 0
-    local = np.empty((BLOCK, max(n_panels * panel_width, width_of_sums)), points.dtype)
+    local = aligned(BLOCK * width_of_sums, points).reshape(BLOCK, width_of_sums)
     local[:] = 0
     norms = np.empty(BLOCK, points.dtype)
     norms[:] = 0
-    flat_columns = np.empty(BLOCK * panel_width, points.dtype)
-    flat_costs = np.empty(n_slots * BLOCK, points.dtype)
-    best = np.empty((max(n_winners, FEW) + AT_ONCE) * LANES, indices.dtype)
-    slots = np.empty((n_winners, BLOCK), np.int64)
-    near = np.empty((n_winners, BLOCK), points.dtype)
+    columns = aligned(VECTORS * step * n_statistics, points)
+    costs = aligned(n_slots * BLOCK, points).reshape(n_slots, BLOCK)
+    best = np.empty((max(n_winners, FEW) + 1) * LANES, indices.dtype)
+    slots = np.empty((max(n_winners, FEW), BLOCK), np.int64)[:n_winners]
+    near = np.empty((max(n_winners, FEW), BLOCK), points.dtype)[:n_winners]
+    missing = np.empty(FEW, np.int64)
     absent = np.empty((2, 2 * n_winners * BLOCK), np.int64)
     absent_rows = np.empty(2 * n_winners * BLOCK, np.int64)
     absent_costs = np.empty(2 * n_winners * BLOCK, points.dtype)
@@ -140,7 +140,7 @@ def search_tasks(
                 for i in range(n_candidates):
                     position[candidates[cell, i]] = -1
             cell = task_cell[task]
-            natural_panels(means, precisions, offsets, candidates[cell], means[cell], panels, constants, squares)
+            natural_rows(means, precisions, offsets, candidates[cell], means[cell], rows, constants, squares)
             for i in range(n_candidates):
                 position[candidates[cell, i]] = i
             if is_far is not None:
@@ -158,16 +158,12 @@ def search_tasks(
             n = high - low
             width = (n + step - 1) // step * step
             statistics_rows(points, order, low, high, means[cell], n_squares, local, norms)
-            columns = flat_columns[: panel_width * width].reshape(panel_width, width)
-            costs = flat_costs[: n_slots * width].reshape(n_slots, width)
-            costs_by_panels(panels, local, constants, norms, columns, costs)
-            if n_winners <= FEW:
-                five_smallest_keys(width, costs, indices, best)
-            else:
+            survey(width, local, rows, constants, norms, indices, columns, costs, best)
+            if n_winners > FEW:
                 smallest_keys(n_winners, width, costs, indices, best)
             n_absent = choose_winners(
                 n, best, mask, costs, is_far, candidates[cell], position, order, low,
-                winners, slots, near, absent, holder,
+                winners, slots, near, absent, holder, missing,
             )  # fmt: skip
             choose_absent(
                 n_absent, absent, absent_rows, absent_costs, points, means, precisions, offsets, order, low, slots,
@@ -177,8 +173,8 @@ def search_tasks(
             add_facts(n, weights, order, low, near, shares, totals, precision, parts, facts[task])
             write_winners(n, candidates[cell], order, low, slots, winners, facts[task])
             add_block(
-                n, local, points, means, order, low, slots, parts, n_absent, shift_magic, scatter_magic, magic_row,
-                mass_magic, sums, sum_masses, shifts, scatters, masses,
+                n, local, points, means, order, low, slots, parts, n_absent, absent, shift_magic, scatter_magic,
+                magic_row, mass_magic, sums, sum_masses, shifts, scatters, masses,
             )  # fmt: skip
             facts[task, 5] += n * n_candidates + n_absent
             if high == end or (high - begin) % (BLOCK * BLOCKS_PER_FLUSH) == 0:

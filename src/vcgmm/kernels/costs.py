@@ -11,7 +11,7 @@ variance and equal weights, the paper's model, squares cost the same for all clu
 
     cost_c(y) = ||y - mu_c||^2
 
-in units of 2 sigma^2.  The product of the rows that `natural_panels` makes with those of `statistics_rows` gives
+in units of 2 sigma^2.  The product of the rows that `natural_rows` makes with those of `statistics_rows` gives
 the costs of all candidates at once.
 
 Precisions that are None say V = 0.  numba compiles a kernel anew for None and leaves out what is not for it: the
@@ -36,6 +36,12 @@ COST_ERROR = 1e-4
 def farthest_square(dtype: np.dtype) -> float:
     """Up to this sum_d p_d (mu_d - origin_d)^2 a product gives a cluster's cost to COST_ERROR."""
     return COST_ERROR / float(np.finfo(dtype).eps)
+
+
+@part
+def dearest(itemsize: int) -> float:
+    """What a candidate costs at most by its place alone, in floats of so many bytes, so that keys are numbers."""
+    return 1.6e38 if itemsize == 4 else 8e307  # somewhat less than half of the largest number
 
 
 @part
@@ -83,17 +89,17 @@ def statistics_rows(
 
 
 @part
-def natural_panels(
+def natural_rows(
     means: np.ndarray,
     precisions: np.ndarray | None,
     offsets: np.ndarray | None,
     clusters: np.ndarray,
     origin: np.ndarray,
-    panels: np.ndarray,
+    rows: np.ndarray,
     constants: np.ndarray,
     squares: np.ndarray,
 ) -> None:
-    """Clusters as linear functions of t(y - origin), cut into panels: cost = constant - 2 panel . t (+ norm).
+    """Clusters as linear functions of t(y - origin): cost = constant - 2 row . t (+ norm).
 
     Parameters
     ----------
@@ -102,62 +108,47 @@ def natural_panels(
     offsets : (C,) float or None, IN, q
     clusters : (m,) int, IN
     origin : (D,) float, IN
-    panels : (P, >= m, K) float, OUT: panels[f // K, i, f % K] is the coefficient of statistic f; what is none is
-        left as it is
-    constants : (>= m,) float, OUT
+    rows : (>= m, D + V) float, OUT, coefficients of the statistics
+    constants : (>= m,) float, OUT, `dearest` at most
     squares : (>= m,) float, OUT, sum_d p_cd (mu_cd - origin_d)^2, by which a cost from a product may lose digits
     """
-    n_features = means.shape[1]
-    width = panels.shape[2]
-    squares[: clusters.shape[0]] = 0
-    for p in range(panels.shape[0]):
-        first = np.uint64(p) * np.uint64(width)
-        n_columns = min(width, n_features - p * width)
-        for i in range(clusters.shape[0]):
-            c = clusters[i]
-            total = squares.dtype.type(0)
-            for k in range(n_columns):
-                d = first + np.uint64(k)  # unsigned: an index that might be negative keeps LLVM from vectorising
-                value = means[c, d] - origin[d]
-                panels[p, i, k] = value
-                total += value * value
-            squares[i] += total
+    n_features, most = means.shape[1], constants.dtype.type(dearest(constants.itemsize))
     for i in range(clusters.shape[0]):
-        constants[i] = squares[i]
-    if precisions is not None and offsets is not None:
-        weigh_panels(precisions, offsets, clusters, n_features, panels, constants, squares)
+        c = clusters[i]
+        total = squares.dtype.type(0)
+        for d in range(n_features):
+            value = means[c, d] - origin[d]
+            rows[i, d] = value
+            total += value * value
+        squares[i] = total
+    if precisions is not None:
+        weigh_rows(precisions, clusters, n_features, rows, squares)
+    for i in range(clusters.shape[0]):
+        constant = squares[i]
+        if offsets is not None:
+            constant += offsets[clusters[i]]
+        constants[i] = constant if constant < most else most
 
 
 @part
-def weigh_panels(
-    precisions: np.ndarray,
-    offsets: np.ndarray,
-    clusters: np.ndarray,
-    n_features: int,
-    panels: np.ndarray,
-    constants: np.ndarray,
-    squares: np.ndarray,
+def weigh_rows(
+    precisions: np.ndarray, clusters: np.ndarray, n_features: int, rows: np.ndarray, squares: np.ndarray
 ) -> None:
-    """From differences mu - origin to coefficients of t(y - origin); arrays as in `natural_panels`."""
-    n_squares, width = precisions.shape[1], panels.shape[2]
-    half = panels.dtype.type(-0.5)
+    """From differences mu - origin to coefficients of t(y - origin); arrays as in `natural_rows`."""
+    n_squares, after = precisions.shape[1], np.uint64(n_features)
+    half = rows.dtype.type(-0.5)
     for i in range(clusters.shape[0]):
         c = clusters[i]
         common = precisions[c, 0]
         total = squares.dtype.type(0)
-        for p in range(panels.shape[0]):
-            first = np.uint64(p) * np.uint64(width)  # unsigned: see `natural_panels`
-            for k in range(min(width, n_features - p * width)):
-                difference = panels[p, i, k]
-                value = (precisions[c, first + np.uint64(k)] if n_squares == n_features else common) * difference
-                panels[p, i, k] = value
-                total += value * difference
-            low = max(0, n_features - p * width)  # where coefficients of squares begin in this panel
-            place, v = np.uint64(low), np.uint64(max(0, p * width + low - n_features))
-            for k in range(min(width, n_features + n_squares - p * width) - low):
-                panels[p, i, place + np.uint64(k)] = half * precisions[c, v + np.uint64(k)]
+        for d in range(n_features):
+            difference = rows[i, d]
+            value = (precisions[c, d] if n_squares == n_features else common) * difference
+            rows[i, d] = value
+            total += value * difference
         squares[i] = total
-        constants[i] = total + offsets[c]
+        for v in range(n_squares):  # unsigned: an index that might be negative keeps LLVM from vectorising
+            rows[i, after + np.uint64(v)] = half * precisions[c, v]
 
 
 @part

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .costs import natural_panels
+from .costs import natural_rows
 from .jit import kernel, part
 from .shortlist import CLASSES, choose_nearest, longest_choice
 
@@ -144,7 +144,7 @@ def link_groups(
         widest = max(widest, leaf_start[group + 1] - leaf_start[group])
     members = np.empty((widest, n_statistics), means.dtype)
     norms = np.empty(widest, means.dtype)
-    panels = np.empty((1, pool_size, n_statistics), means.dtype)
+    rows = np.empty((pool_size, n_statistics), means.dtype)
     constants = np.empty(pool_size, means.dtype)
     squares = np.empty(pool_size, means.dtype)
     flat = np.empty(widest * pool_size, means.dtype)
@@ -160,9 +160,9 @@ def link_groups(
         counts[group] = n * size
         origin = means[order[low]]
         expected_statistics(means, variances, order, low, high, origin, members, norms)
-        natural_panels(means, precisions, offsets, pool[:size], origin, panels, constants, squares)
+        natural_rows(means, precisions, offsets, pool[:size], origin, rows, constants, squares)
         products = flat[: n * size].reshape(n, size)
-        np.dot(members[:n], panels[0, :size].T, products)
+        np.dot(members[:n], rows[:size].T, products)
         threshold = int(np.int64(0))
         for j in range(n):
             norm = norms[j]

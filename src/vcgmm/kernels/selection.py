@@ -27,11 +27,11 @@ NARROW = 256
 #: Points in one block, at most.
 LANES = 64
 
-#: Candidates that are sorted among themselves before they meet the nearest so far.
-AT_ONCE = 4
-
-#: Up to so many nearest are selected in registers.
+#: Up to so many nearest are selected in registers (`survey`).
 FEW = 5
+
+#: Candidates that are sorted among themselves before they meet those.
+AT_ONCE = 4
 
 
 def key_type(dtype: np.dtype, n_candidates: int) -> type:
@@ -42,7 +42,7 @@ def key_type(dtype: np.dtype, n_candidates: int) -> type:
 def key_indices(n_candidates: int, dtype: type) -> np.ndarray:
     """Index of every candidate in the keys' type, then a mask that clears it from a key, and the largest key.
 
-    There are as many indices as the next multiple of `tiles.ROWS`, which is one of `AT_ONCE`.
+    There are as many indices as the next multiple of `vectors.ROWS`, which is one of `AT_ONCE`.
     """
     n_indices = -(-n_candidates // ROWS) * ROWS
     mask = (1 << max(1, int(n_indices - 1).bit_length())) - 1
@@ -75,9 +75,9 @@ def smallest_keys(
     Parameters
     ----------
     n_best, n : int, IN, how many to keep, of how many points
-    costs : (L', >= n) float, IN, of candidates for points, never negative; L' a multiple of AT_ONCE
+    costs : (L', >= n) float, IN, of candidates for points, never negative
     indices : (L' + 2,) int32 or int64, IN, from `key_indices`
-    best : ((n_best + AT_ONCE) * LANES,) int32 or int64, OUT, keys: the k-th of point j is best[k * LANES + j];
+    best : ((n_best + 1) * LANES,) int32 or int64, OUT, keys: the k-th of point j is best[k * LANES + j];
         the rest is scratch
     """
     keep = indices[-2]
@@ -93,52 +93,3 @@ def smallest_keys(
                 key = best[scratch + j]
                 best[k * LANES + j] = min(kept, key)
                 best[scratch + j] = max(kept, key)
-
-
-@part
-def five_smallest_keys(
-    n: int,
-    costs: np.ndarray,
-    indices: np.ndarray,
-    best: np.ndarray,
-) -> None:
-    """`smallest_keys` for n_best = FEW: four candidates at a time, without a detour through memory.
-
-    The four are sorted first, a <= b <= c <= d.  Then b cannot be the smallest of all, c is the third at best,
-    and d the fourth, so each has one comparison less to make than the one before it.
-    """
-    keep = indices[-2]
-    for k in range(FEW * LANES):
-        best[k] = indices[-1]
-    for i in range(0, costs.shape[0], AT_ONCE):
-        index0, index1, index2, index3 = indices[i], indices[i + 1], indices[i + 2], indices[i + 3]
-        for j in range(n):
-            a, b = pack(costs[i, j], keep, index0), pack(costs[i + 1, j], keep, index1)
-            c, d = pack(costs[i + 2, j], keep, index2), pack(costs[i + 3, j], keep, index3)
-            a, b = min(a, b), max(a, b)
-            c, d = min(c, d), max(c, d)
-            a, c = min(a, c), max(a, c)
-            b, d = min(b, d), max(b, d)
-            b, c = min(b, c), max(b, c)
-            best0, best1, best2, best3, best4 = (
-                best[j], best[LANES + j], best[2 * LANES + j], best[3 * LANES + j], best[4 * LANES + j],
-            )  # fmt: skip
-            best0, a = min(best0, a), max(best0, a)
-            best1, a = min(best1, a), max(best1, a)
-            best2, a = min(best2, a), max(best2, a)
-            best3, a = min(best3, a), max(best3, a)
-            best4 = min(best4, a)
-            best1, b = min(best1, b), max(best1, b)
-            best2, b = min(best2, b), max(best2, b)
-            best3, b = min(best3, b), max(best3, b)
-            best4 = min(best4, b)
-            best2, c = min(best2, c), max(best2, c)
-            best3, c = min(best3, c), max(best3, c)
-            best4 = min(best4, c)
-            best3, d = min(best3, d), max(best3, d)
-            best4 = min(best4, d)
-            best[j] = best0
-            best[LANES + j] = best1
-            best[2 * LANES + j] = best2
-            best[3 * LANES + j] = best3
-            best[4 * LANES + j] = best4

@@ -9,8 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
+import numpy as np
 from llvmlite import binding, ir
 from numba.core import cgutils
+
+from .jit import part
 
 
 def _registers() -> tuple[int, int]:
@@ -30,9 +33,27 @@ ROWS = 8
 HEIGHT, VECTORS = (ROWS if N_REGISTERS == 32 else ROWS // 2), 2
 
 
+@part
+def aligned(n: int, like: np.ndarray) -> np.ndarray:
+    """Memory for n numbers of the type of another array, in which no vector lies in two lines of the cache."""
+    spare = np.empty(n + VECTOR_BYTES // like.itemsize, like.dtype)
+    begin = -spare.ctypes.data % VECTOR_BYTES // like.itemsize
+    return spare[begin : begin + n]
+
+
 def lanes(itemsize: int) -> int:
     """Numbers in a vector."""
     return VECTOR_BYTES // itemsize
+
+
+def _bytes(kind: Any) -> int:
+    """Of a number."""
+    return kind.width // 8 if isinstance(kind, ir.IntType) else 8 if isinstance(kind, ir.DoubleType) else 4
+
+
+def _suffix(kind: Any) -> str:
+    """A type of vectors, as names of LLVM's functions end."""
+    return f"v{kind.count}{'i' if isinstance(kind.element, ir.IntType) else 'f'}{8 * _bytes(kind.element)}"
 
 
 class Vectors:
@@ -102,11 +123,56 @@ class Vectors:
         """A vector of a number that is known now."""
         return ir.Constant(self.kind, [value] * self.width)
 
+    def number_at(self, array: Any, kind: Any, place: Any) -> Any:
+        """One number of a vector, of any type."""
+        return self.builder.load(self.address(array, kind, None, place), align=_bytes(kind))
+
+    def gather(self, array: Any, kind: Any, places: Any, wanted: Any, otherwise: float) -> Any:
+        """Numbers of an array, as it lies in memory, from places (a vector of 64 bits) where they are wanted."""
+        builder, many, small = self.builder, ir.VectorType(kind, self.width), ir.IntType(32)
+        pointers = ir.VectorType(kind.as_pointer(), self.width)
+        begin = self.spread(builder.ptrtoint(array.data, self.whole))
+        offsets = builder.mul(places, self.spread(self.index(_bytes(kind))))
+        function = self._function(
+            f"llvm.masked.gather.{_suffix(many)}.v{self.width}p0", many, [pointers, small, wanted.type, many]
+        )
+        fetched = builder.inttoptr(builder.add(begin, offsets), pointers)
+        nothing = ir.Constant(many, [otherwise] * self.width)
+        return builder.call(function, [fetched, ir.Constant(small, _bytes(kind)), wanted, nothing])
+
+    def load_where(self, array: Any, kind: Any, place: Any, wanted: Any) -> Any:
+        """Numbers that follow each other in a vector, where they are wanted; the others need not be there."""
+        many, small = ir.VectorType(kind, self.width), ir.IntType(32)
+        pointer = self.address(array, many, None, place)
+        name = f"llvm.masked.load.{_suffix(many)}.p0"
+        function = self._function(name, many, [pointer.type, small, wanted.type, many])
+        nothing = ir.Constant(many, [0] * self.width)
+        return self.builder.call(function, [pointer, ir.Constant(small, _bytes(kind)), wanted, nothing])
+
+    def _function(self, name: str, result: Any, arguments: Sequence[Any]) -> Any:
+        """One of LLVM's own functions."""
+        kind = ir.FunctionType(result, arguments)
+        return cast("Any", cgutils).get_or_insert_function(self.builder.module, kind, name)
+
+    def least(self, left: Any, right: Any) -> Any:
+        """The lesser of each two, of vectors of any floats but NaN."""
+        return self._chosen("minnum", left, right)
+
+    def greatest(self, left: Any, right: Any) -> Any:
+        """The greater of each two, likewise."""
+        return self._chosen("maxnum", left, right)
+
+    def _chosen(self, name: str, left: Any, right: Any) -> Any:
+        """By a function of LLVM's, which is one instruction where NaN need not be thought of.
+
+        A comparison and a choice would be one too, but are two where the bits have been integers before.
+        """
+        function = self._function(f"llvm.{name}.{_suffix(left.type)}", left.type, [left.type, left.type])
+        return self.builder.call(function, [left, right], fastmath=("nnan", "nsz"))
+
     def multiply_add(self, left: Any, right: Any, added: Any) -> Any:
         """Left * right + added, in one operation where the processor has it."""
-        kind = ir.FunctionType(self.kind, [self.kind] * 3)
-        name = f"llvm.fmuladd.v{self.width}f{8 * self.size}"
-        function = cast("Any", cgutils).get_or_insert_function(self.builder.module, kind, name)
+        function = self._function(f"llvm.fmuladd.{_suffix(self.kind)}", self.kind, [self.kind] * 3)
         return self.builder.call(function, [left, right, added])
 
     def tile(self, left: Any, rows: Sequence[Any], columns: Any, places: Sequence[Any], begun: Any) -> Any:

@@ -6,8 +6,10 @@ import numpy as np
 
 from .costs import costs_of_pairs
 from .exponential import exp_below_zero
+from .first_look import first_look
 from .jit import part
-from .selection import LANES
+from .selection import FEW, LANES
+from .vectors import VECTOR_BYTES
 
 
 @part
@@ -40,6 +42,62 @@ def is_noted(cluster: int, first: int, last: int, absent: np.ndarray) -> bool:
 
 
 @part
+def choose_for(
+    j: int,
+    best: np.ndarray,
+    mask: int,
+    costs: np.ndarray,
+    is_far: np.ndarray | None,
+    list_of_candidates: np.ndarray,
+    position: np.ndarray,
+    winners: np.ndarray,
+    point: int,
+    slots: np.ndarray,
+    near: np.ndarray,
+    n_absent: int,
+    absent: np.ndarray,
+    holder: np.ndarray,
+) -> int:
+    """The new K(n) of point j, which is row `point`; arrays as in `choose_winners`."""
+    n_winners = winners.shape[1]
+    last, begun = n_winners - 1, n_absent
+    # Keys hold rounded costs: look the full ones up and put near ties in order.
+    before = costs.dtype.type(-1)
+    for k in range(n_winners):
+        slot = np.int64(best[k * LANES + j] & mask)
+        cost = costs[slot, j]
+        if is_far is not None and is_far[slot]:
+            absent[0, n_absent] = j
+            absent[1, n_absent] = list_of_candidates[slot]
+            n_absent += 1
+            cost = costs.dtype.type(np.inf)  # it comes back by itself, in the place that this keeps free
+        holder[slot] = j
+        if cost >= before:
+            near[k, j] = cost
+            slots[k, j] = slot
+            before = cost
+        else:
+            insert(slot, cost, k, j, slots, near)
+    # What was known is not forgotten: an old winner gives way only to a cluster that costs less.
+    for k in range(n_winners):
+        known = winners[point, k]
+        if known < 0:
+            continue
+        slot = np.int64(position[known])
+        if slot < 0:
+            if is_far is None or not is_noted(known, begun, n_absent, absent):
+                absent[0, n_absent] = j
+                absent[1, n_absent] = known
+                n_absent += 1
+        elif holder[slot] != j:
+            cost = costs[slot, j]
+            if cost < near[last, j]:
+                insert(slot, cost, last, j, slots, near)
+                holder[slot] = j
+    return n_absent
+
+
+@part
 def choose_winners(
     n: int,
     best: np.ndarray,
@@ -55,69 +113,51 @@ def choose_winners(
     near: np.ndarray,
     absent: np.ndarray,
     holder: np.ndarray,
+    missing: np.ndarray,
 ) -> int:
     """The new K(n) of a block as far as products tell: of its candidates and the old K(n), the least cost first.
 
     Parameters
     ----------
     n : int, IN, points in the block
-    best : (C' * LANES,) int, IN, from `smallest_keys`
+    best : (>= C' LANES,) int, IN, from `survey`
     mask : int, IN, the bits of a key that hold the index
-    costs : IN, as in `smallest_keys`
+    costs : (L', LANES) float, IN, likewise
     is_far : (L',) bool or None, IN, candidates for which products are not good; None: there are none
     list_of_candidates : (L,) int32, IN
     position : (C,) int32, IN, place of a cluster in the candidate list, or -1 for one that is not on it or far
     order, low : IN, point j of the block is row order[low + j]
     winners : (N', C') int32, IN, the old K(n), -1 where not known
-    slots : (C', B) int64, OUT, place in the candidate list
+    slots : (C', B) int64, OUT, place in the candidate list; as `near`, with memory for FEW rows
     near : (C', B) float, OUT, costs, ascending
     absent : (2, 2 C' B) int64, OUT, pairs of a point j and a cluster whose cost is to be computed directly
     holder : (L',) int32, scratch, the last point that had a candidate among its winners
+    missing : (FEW,) int64, scratch
 
     Returns
     -------
     int, the number of pairs in `absent`
     """
-    n_winners = winners.shape[1]
-    last = n_winners - 1
     n_absent = 0
     holder[:] = -1
-    for j in range(n):
-        begun = n_absent
-        # Keys hold rounded costs: look the full ones up and put near ties in order.
-        before = costs.dtype.type(-1)
-        for k in range(n_winners):
-            slot = np.int64(best[k * LANES + j] & mask)
-            cost = costs[slot, j]
-            if is_far is not None and is_far[slot]:
-                absent[0, n_absent] = j
-                absent[1, n_absent] = list_of_candidates[slot]
-                n_absent += 1
-                cost = costs.dtype.type(np.inf)  # it comes back by itself, in the place that this keeps free
-            holder[slot] = j
-            if cost >= before:
-                near[k, j] = cost
-                slots[k, j] = slot
-                before = cost
-            else:
-                insert(slot, cost, k, j, slots, near)
-        # What was known is not forgotten: an old winner gives way only to a cluster that costs less.
-        point = order[low + j]
-        for k in range(n_winners):
-            known = winners[point, k]
-            if known < 0:
-                continue
-            slot = np.int64(position[known])
-            if slot < 0:
-                if is_far is None or not is_noted(known, begun, n_absent, absent):
-                    absent[0, n_absent] = j
-                    absent[1, n_absent] = known
-                    n_absent += 1
-            elif holder[slot] != j:
-                cost = costs[slot, j]
-                if cost < near[last, j]:
-                    insert(slot, cost, last, j, slots, near)
-                    holder[slot] = j
+    width = VECTOR_BYTES // costs.itemsize
+    for first in range(0, n, width):
+        odd = np.int64(-1)  # all of them
+        if is_far is None and winners.shape[1] <= FEW:
+            look = first_look(best, mask, costs, position, order, low, first, n, winners, slots, near, missing)
+            odd = np.int64(look)
+            for k in range(winners.shape[1]):
+                for j in range(first, min(first + width, n) if missing[k] != 0 else first):
+                    if (missing[k] >> (j - first)) & 1:
+                        absent[0, n_absent] = j
+                        absent[1, n_absent] = winners[order[low + j], k]
+                        n_absent += 1
+        for j in range(first, min(first + width, n) if odd != 0 else first):
+            if (odd >> (j - first)) & 1:
+                n_absent = choose_for(
+                    j, best, mask, costs, is_far, list_of_candidates, position, winners, order[low + j], slots,
+                    near, n_absent, absent, holder,
+                )  # fmt: skip
     return n_absent
 
 

@@ -1,0 +1,181 @@
+"""Costs of candidates for points by products, and the five least of them, tile by tile in registers.
+
+BLAS is made for large products.  A block of some dozen points against its candidates is a small one: OpenBLAS does
+it at full speed at some sizes and at half of it at others.  So these products are our own.  The sums of a tile of
+candidates x points stay in registers while the features go by, each a vector of points times one number of every
+candidate.  Before they leave, they become costs, and keys of them (`selection`) meet the five least so far.
+
+A tile is as large as the registers of the processor allow: with 32 of them (AVX-512, ARM) eight candidates times
+two vectors of points, with 16 four times two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import numpy as np
+from llvmlite import ir
+from numba import config
+from numba.core import types
+from numba.extending import intrinsic
+
+from .jit import part
+from .selection import AT_ONCE, FEW, LANES, pack
+from .transpose import transpose
+from .vectors import HEIGHT, VECTOR_BYTES, VECTORS, Vectors, lanes
+
+#: Four keys are in order after these comparisons, each of which puts the lesser first.
+SORT_FOUR = ((0, 1), (2, 3), (0, 2), (1, 3), (1, 2))
+
+#: Five that rise and then fall are in order after these.
+SORT_FIVE = ((0, 4), (1, 3), (2, 4), (1, 2), (3, 4))
+
+
+def _merged(v: Vectors, best: list[Any], keys: list[Any]) -> list[Any]:
+    """The five least of five that are in order and four others, in order.
+
+    Put the four in order as well, and compare them, the least first, with the five, the last first: the lesser of
+    each pair, and the first of the five, are the five least of all.  They rise, and then fall.
+    """
+    keys, best = list(keys), list(best)
+    for i, j in SORT_FOUR:
+        keys[i], keys[j] = v.least(keys[i], keys[j]), v.greatest(keys[i], keys[j])
+    for k in range(AT_ONCE):
+        best[FEW - 1 - k] = v.least(best[FEW - 1 - k], keys[k])
+    for i, j in SORT_FIVE:
+        best[i], best[j] = v.least(best[i], best[j]), v.greatest(best[i], best[j])
+    return best
+
+
+def _emit(vectors: int, context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    """A loop over tiles of candidates that holds the least keys of some vectors of points."""
+    v = Vectors(context, builder, signature.args[0].dtype)
+    rows, columns, constants, norms, indices, costs, best = (
+        v.array(kind, value) for kind, value in zip(signature.args[:7], arguments[:7], strict=True)
+    )
+    n_slots = builder.extract_value(constants.shape, 0)
+    whole = context.get_value_type(signature.args[4].dtype)  # a key's type, and the float of its size
+    keys_kind = ir.VectorType(ir.DoubleType() if whole.width == 64 else ir.FloatType(), v.width)
+    wholes = ir.VectorType(whole, v.width)
+    here = [v.index(k * v.width) for k in range(vectors)]
+    places = [v.beyond(arguments[7], k * v.width) for k in range(vectors)]
+    zero, minus_two = v.constant(0.0), v.constant(-2.0)
+    keep = v.spread(v.number_at(indices, whole, n_slots))
+    squares = [v.load(norms, None, place) for place in places]
+
+    before, loop, after = builder.block, builder.append_basic_block(), builder.append_basic_block()
+    builder.branch(loop)
+    builder.position_at_end(loop)
+    i = builder.phi(v.whole)
+    held = [[builder.phi(keys_kind) for _ in range(FEW)] for _ in places]
+    slots = [v.beyond(i, r) for r in range(HEIGHT)]
+    sums = v.tile(rows, slots, columns, here, [[zero] * vectors for _ in slots])
+    least = [list(keys) for keys in held]
+    for first in range(0, HEIGHT, AT_ONCE):
+        found: list[list[Any]] = [[] for _ in places]
+        for r in range(first, first + AT_ONCE):
+            constant, index = v.loaded_spread(constants, None, slots[r]), v.number_at(indices, whole, slots[r])
+            index = v.spread(index)
+            for k, place in enumerate(places):
+                cost = v.multiply_add(sums[r][k], minus_two, builder.fadd(constant, squares[k]))
+                cost = v.greatest(cost, zero)
+                v.store(cost, costs, slots[r], place)
+                wide = cost if keys_kind == v.kind else builder.fpext(cost, keys_kind)
+                bits = builder.or_(builder.and_(builder.bitcast(wide, wholes), keep), index)
+                found[k].append(builder.bitcast(bits, keys_kind))
+        least = [_merged(v, best_, keys) for best_, keys in zip(least, found, strict=True)]
+    following = v.beyond(i, HEIGHT)
+    end = builder.block  # of this loop: the tile has put another one in between
+    i.add_incoming(v.index(0), before)
+    i.add_incoming(following, end)
+    for old, new in zip(held, least, strict=True):
+        for at_first, then in zip(old, new, strict=True):
+            at_first.add_incoming(ir.Constant(keys_kind, [float("inf")] * v.width), before)
+            at_first.add_incoming(then, end)
+    builder.cbranch(builder.icmp_signed("<", following, n_slots), loop, after)
+
+    builder.position_at_end(after)
+    for place, keys in zip(places, least, strict=True):
+        for k, key in enumerate(keys):
+            v.store(builder.bitcast(key, wholes), best, None, v.beyond(place, k * LANES))
+    return context.get_dummy_value()
+
+
+def _compiled(vectors: int) -> Any:
+    """A survey of so many vectors, as numba wants an intrinsic."""
+
+    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return _emit(vectors, context, builder, signature, arguments)
+
+    def typed(
+        _typing: Any, rows: Any, columns: Any, constants: Any, norms: Any, indices: Any, costs: Any, best: Any,
+        _place: Any,
+    ) -> Any:  # fmt: skip
+        return types.void(rows, columns, constants, norms, indices, costs, best, types.int64), emit
+
+    return intrinsic(typed)
+
+
+def _plain(vectors: int) -> Callable[..., None]:
+    """The same in plain Python."""
+
+    def survey_tiles(
+        rows: np.ndarray, columns: np.ndarray, constants: np.ndarray, norms: np.ndarray, indices: np.ndarray,
+        costs: np.ndarray, best: np.ndarray, place: int,
+    ) -> None:  # fmt: skip
+        n = vectors * lanes(costs.itemsize)
+        here = slice(place, place + n)
+        costs[:, here] = np.maximum(constants[:, None] + norms[here] - 2 * (rows @ columns), 0)
+        for j in range(place, place + n):
+            keys = sorted(pack(costs[i, j], indices[-2], index) for i, index in enumerate(indices[:-2]))
+            for k in range(FEW):
+                best[k * LANES + j] = keys[k]
+
+    return survey_tiles
+
+
+#: survey_tiles(rows, columns, constants, norms, indices, costs, best, place): of the points place.., one vector of
+#: them or VECTORS.  Nobody checks that arrays are large enough.
+_one_vector, _some_vectors = (
+    (_plain if cast("Any", config).DISABLE_JIT else _compiled)(vectors) for vectors in (1, VECTORS)
+)
+
+
+@part
+def survey(
+    n: int,
+    statistics: np.ndarray,
+    rows: np.ndarray,
+    constants: np.ndarray,
+    norms: np.ndarray,
+    indices: np.ndarray,
+    scratch: np.ndarray,
+    costs: np.ndarray,
+    best: np.ndarray,
+) -> None:
+    """costs[i, j] = max(constants[i] + norms[j] - 2 <rows[i], statistics[j]>, 0), and the least keys of points.
+
+    Points are turned into columns, a few vectors at a time, which stay in cache while all candidates go by.
+
+    Parameters
+    ----------
+    n : int, IN, points, with some that are none to make their number a multiple of `vectors.lanes`
+    statistics : (>= n, >= K) float, IN, whatever lies in those that are none
+    rows : (m, K) float, IN, m a multiple of `vectors.ROWS`
+    constants : (m,) float, IN, finite
+    norms : (>= n,) float, IN, finite
+    indices : (m + 2,) int32 or int64, IN, from `selection.key_indices`
+    scratch : (>= VECTORS lanes K,) float
+    costs : (m, LANES) float, OUT
+    best : (>= FEW LANES,) int32 or int64, OUT, keys: the k-th least of point j is best[k * LANES + j]
+    """
+    width, n_statistics = VECTOR_BYTES // costs.itemsize, rows.shape[1]
+    for j in range(0, n, VECTORS * width):
+        n_columns = VECTORS * width if n - j > width else width
+        columns = scratch[: n_statistics * n_columns].reshape(n_statistics, n_columns)
+        transpose(n_columns, statistics[j:], int(np.int64(0)), columns)
+        if n_columns > width:
+            _some_vectors(rows, columns, constants, norms, indices, costs, best, j)
+        else:
+            _one_vector(rows, columns, constants, norms, indices, costs, best, j)
