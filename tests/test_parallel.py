@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import sys
 import threading
 import time
@@ -23,6 +24,18 @@ def test_every_task_is_done_once(n_threads: int, n_tasks: int) -> None:
     with Workers(n_threads) as workers:
         workers.run(lambda _thread, first, last: done.extend(range(first, last)), n_tasks)
     assert sorted(done) == list(range(n_tasks))
+
+
+@pytest.mark.parametrize(("n_tasks", "n_chunks"), [(2, 2), (24, 24), (100, 24), (576, 24), (100_000, 16)])
+def test_chunks_become_smaller_where_there_are_many_tasks(n_tasks: int, n_chunks: int) -> None:
+    cuts = parallel._cuts(n_tasks, n_chunks)
+    sizes = [b - a for a, b in itertools.pairwise(cuts)]
+    assert (cuts[0], cuts[-1], len(sizes)) == (0, n_tasks, n_chunks)
+    assert min(sizes) >= 1
+    if n_tasks >= n_chunks**2:
+        assert max(abs(a - b - 2 * n_tasks / n_chunks**2) for a, b in itertools.pairwise(sizes)) <= 2
+    else:
+        assert max(sizes) - min(sizes) <= 1
 
 
 def test_a_thread_number_is_never_in_use_twice() -> None:

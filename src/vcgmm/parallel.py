@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from threadpoolctl import ThreadpoolController
 
-#: Chunks per thread: enough that a slow one does not leave the others waiting.
+#: Chunks per thread: enough that a slow one does not leave the others waiting, and the later, the smaller.
 CHUNKS_PER_THREAD = 8
 
 Task = TypeVar("Task")
@@ -64,6 +64,12 @@ def available_threads() -> int:
         return os.cpu_count() or 1
 
 
+def _cuts(n_tasks: int, n_chunks: int) -> list[int]:
+    """Where chunks begin, and the end of the last: each smaller than the one before, if there are enough tasks."""
+    power = 2 if n_tasks >= n_chunks**2 else 1
+    return [n_tasks - n_tasks * (n_chunks - chunk) ** power // n_chunks**power for chunk in range(n_chunks + 1)]
+
+
 class Workers:
     """A few threads for the length of one call of the public API.
 
@@ -109,8 +115,8 @@ class Workers:
             if n_tasks > 0:
                 work(0, 0, n_tasks)
             return
-        n_chunks = min(n_tasks, self.n_threads * CHUNKS_PER_THREAD)
-        chunks = iter(range(n_chunks))
+        cuts = _cuts(n_tasks, min(n_tasks, self.n_threads * CHUNKS_PER_THREAD))
+        chunks = iter(range(len(cuts) - 1))
         lock = threading.Lock()
         stopped = threading.Event()
 
@@ -121,7 +127,7 @@ class Workers:
                 if chunk is None:
                     return
                 try:
-                    work(thread, n_tasks * chunk // n_chunks, n_tasks * (chunk + 1) // n_chunks)
+                    work(thread, cuts[chunk], cuts[chunk + 1])
                 except BaseException:
                     stopped.set()
                     raise
