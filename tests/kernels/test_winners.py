@@ -31,9 +31,9 @@ def test_shares_are_relative_to_the_nearest() -> None:
     assert totals.tolist() == [1.0, 1.0]
 
 
-@given(st.integers(0, 1 << 20), st.integers(1, FEW + 2), st.integers(1, 40), st.booleans())
+@given(st.integers(0, 1 << 20), st.integers(1, FEW + 2), st.integers(1, 40), st.booleans(), st.booleans())
 def test_winners_are_the_least_of_candidates_and_old_ones(
-    seed: int, n_winners: int, n: int, some_far: bool
+    seed: int, n_winners: int, n: int, may_be_far: bool, some_are: bool
 ) -> None:
     """Candidates by products, some of them far and taken directly, and old winners that are on no list."""
     rng = np.random.default_rng(seed)
@@ -42,7 +42,7 @@ def test_winners_are_the_least_of_candidates_and_old_ones(
     precisions, offsets = rng.uniform(0.2, 3.0, size=(n_clusters, 1)), rng.uniform(0, 2, n_clusters)
     costs = precisions[:, 0] * ((points[:, None] - means) ** 2).sum(axis=2) + offsets
     candidates = rng.permutation(n_clusters)[:L].astype(np.int32)
-    is_far = rng.random(L) < (0.3 if some_far else 0.0)
+    is_far = rng.random(L) < (0.3 if may_be_far and some_are else 0.0)
     old = np.array([rng.permutation(n_clusters)[:n_winners] for _ in range(n)], np.int32)
     old[0, -1] = -1
     position = np.full(n_clusters, -1, np.int32)
@@ -61,8 +61,8 @@ def test_winners_are_the_least_of_candidates_and_old_ones(
     absent = np.empty((2, 2 * n_winners * LANES), np.int64)
     order = np.arange(n)
     n_absent = choose_winners(
-        n, best, L - 1, of_candidates, is_far if some_far else None, candidates, position, order, 0, old, slots,
-        near, absent, np.empty(L, np.int32), np.empty(FEW, np.int64),
+        n, best, L - 1, of_candidates, is_far if may_be_far else None, bool(is_far.any()), candidates, position,
+        order, 0, old, slots, near, absent, np.empty(L, np.int32), np.empty(FEW, np.int64),
     )  # fmt: skip
     pairs = list(zip(*absent[:, :n_absent].tolist(), strict=True))
     assert len(pairs) == len(set(pairs))  # nothing is computed twice

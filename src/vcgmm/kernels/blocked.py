@@ -93,7 +93,7 @@ def search_tasks(
     n_clusters, n_features = means.shape
     n_slots = indices.shape[0] - 2  # candidates, and some that are none to make their number a multiple
     n_squares = 0
-    is_far = None
+    is_far, some_far = None, False
     if precisions is not None:
         n_squares = precisions.shape[1]
         is_far = np.zeros(n_slots, np.bool_)
@@ -144,8 +144,10 @@ def search_tasks(
             for i in range(n_candidates):
                 position[candidates[cell, i]] = i
             if is_far is not None:
+                some_far = False
                 for i in range(n_candidates):
                     is_far[i] = squares[i] > farthest
+                    some_far |= is_far[i]
                     if is_far[i]:
                         position[candidates[cell, i]] = -1
             if task + 1 < last:  # with many clusters, the means of the next cell's candidates are in no cache
@@ -162,7 +164,7 @@ def search_tasks(
             if n_winners > FEW:
                 smallest_keys(n_winners, width, costs, indices, best)
             n_absent = choose_winners(
-                n, best, mask, costs, is_far, candidates[cell], position, order, low,
+                n, best, mask, costs, is_far, some_far, candidates[cell], position, order, low,
                 winners, slots, near, absent, holder, missing,
             )  # fmt: skip
             choose_absent(

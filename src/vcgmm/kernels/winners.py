@@ -104,6 +104,7 @@ def choose_winners(
     mask: int,
     costs: np.ndarray,
     is_far: np.ndarray | None,
+    some_far: bool,
     list_of_candidates: np.ndarray,
     position: np.ndarray,
     order: np.ndarray,
@@ -123,7 +124,8 @@ def choose_winners(
     best : (>= C' LANES,) int, IN, from `survey`
     mask : int, IN, the bits of a key that hold the index
     costs : (L', LANES) float, IN, likewise
-    is_far : (L',) bool or None, IN, candidates for which products are not good; None: there are none
+    is_far : (L',) bool or None, IN, candidates for which products are not good; None: there are never any
+    some_far : bool, IN, whether there are any
     list_of_candidates : (L,) int32, IN
     position : (C,) int32, IN, place of a cluster in the candidate list, or -1 for one that is not on it or far
     order, low : IN, point j of the block is row order[low + j]
@@ -143,7 +145,7 @@ def choose_winners(
     width = VECTOR_BYTES // costs.itemsize
     for first in range(0, n, width):
         odd = np.int64(-1)  # all of them
-        if is_far is None and winners.shape[1] <= FEW:
+        if not some_far and winners.shape[1] <= FEW:
             look = first_look(best, mask, costs, position, order, low, first, n, winners, slots, near, missing)
             odd = np.int64(look)
             for k in range(winners.shape[1]):
