@@ -17,14 +17,15 @@ OTHERS = 32
 COMPARED, AT_ONCE = 512, 8
 
 
-#: Rows up to so long are put in order by comparing all values with one another, so many with so many at a time.
-ORDERED, PART, OTHERS_OF_PART = 16384, 16, 512
+#: Rows are put in order by comparing all values with one another where those are at most so many comparisons, some
+#: values with some others at a time.
+COMPARISONS, PART, OTHERS_OF_PART = 1 << 27, 16, 512
 
 
 def in_order(values: torch.Tensor, *, descending: bool = False) -> tuple[torch.Tensor, torch.Tensor]:
     """The last dimension sorted, and where each value was, (..., n) int64; equals keep their order.
 
-    What `torch.sort` gives, in one launch where rows are short.
+    What `torch.sort` gives, in one launch where rows are few and short.
 
     Parameters
     ----------
@@ -32,7 +33,7 @@ def in_order(values: torch.Tensor, *, descending: bool = False) -> tuple[torch.T
     descending : bool
     """
     n_places = values.shape[-1]
-    if n_places > ORDERED:
+    if values.numel() * n_places > COMPARISONS:
         found = torch.sort(values, stable=True, descending=descending)
         return found.values, found.indices
     ordered, order = torch.empty_like(values), torch.empty(values.shape, dtype=torch.int64, device=values.device)
