@@ -86,6 +86,7 @@ def test_where_nothing_is_left_of_the_scatter_it_is_done_again(
     np.testing.assert_allclose(model.means_, places, atol=0.1)
 
 
+@pytest.mark.filterwarnings("ignore:The fit ended")
 def test_nobody_runs_ahead_where_the_search_is_looked_at(gpu: Any, searches: list[int], tmp_path: Any) -> None:
     X = torch.from_numpy(np.random.default_rng(0).normal(size=(60, 3)).astype(np.float32)).to(gpu)
     fit: Any = {"coreset_size": None, "random_state": 0, "device": "cuda", "max_iter": 2, "tol": 1.0}
