@@ -84,3 +84,31 @@ def test_what_triton_tells_apart_is_compiled_apart(arguments: Any, options: Any)
     quick[(1,)](*arguments, **options)
     quick[(1,)](ROW, 50, 0.5, **OPTIONS)
     assert (len(kernel.compiled), len(kernel.launched)) == (2, 2)
+
+
+def test_kernels_without_memory_of_their_own_are_launched_by_what_triton_would_call() -> None:
+    class Run:
+        global_scratch_size = profile_scratch_size = 0
+        launch_cooperative_grid, launch_pdl = False, True
+
+        def __init__(self, found: list[Any]) -> None:
+            self.launch = lambda *given: found.append(given)
+
+    kernel, found = Kernel(), []
+    quick = launched(kernel)
+    plainly = Kernel.__getitem__
+
+    def compile_it(self: Any, grid: Any) -> Any:
+        def launch(*arguments: Any, **options: Any) -> Any:
+            compiled = plainly(self, grid)(*arguments, **options)
+            compiled.run = Run(found)
+            return compiled
+
+        return launch
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Kernel, "__getitem__", compile_it)
+        quick[(3,)](ROW, 50, 0.5, **OPTIONS)
+        quick[(3,)](ROW, 50, 0.5, **OPTIONS)
+    others = (False, True, None, None, "facts", None, None, None, ROW, 50, 0.5, 16, "tf32")
+    assert found == [(3, 1, 1, STREAM, "function", *others)]

@@ -139,11 +139,16 @@ class Told:
         if self._arrived is not None:
             self._arrived.record(stream)
 
-    def tolist(self) -> list[float]:
+    def array(self) -> np.ndarray:
         """The numbers; the host waits for them."""
         if self._arrived is not None:
             self._arrived.synchronize()
-        numbers: list[float] = self._numbers.tolist()
+        numbers: np.ndarray = self._numbers.numpy()
+        return numbers
+
+    def tolist(self) -> list[float]:
+        """Likewise."""
+        numbers: list[float] = self.array().tolist()
         return numbers
 
     def __float__(self) -> float:

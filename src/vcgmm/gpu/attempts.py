@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from ..algorithm.attempts import SEEDING, Attempts
+from ..algorithm.em import Fit
 from ..algorithm.estep import Search
 from ..algorithm.models.families import FAMILIES
 from ..algorithm.models.shared import SharedModel
@@ -31,6 +32,9 @@ from .search import DeviceSearch
 from .seeding import assign, seeded
 from .snapshots import on_device, snapshot_on_host
 from .start import start_in_subspace
+
+#: Up to so many points, the one E-step that nobody asks for costs less than to wait for the host in all others.
+FEW = 1 << 20
 
 
 class DeviceAttempts(Attempts):
@@ -86,6 +90,14 @@ class DeviceAttempts(Attempts):
         """A search on the device from the labels of the seeds."""
         labels: Any = start.labels
         return self._make_search(attempt, labels, start.error)
+
+    def _improve(self, now: Snapshot, search: Search) -> Fit:
+        """As of `Attempts`; on few points E-steps begin before they are asked for, unless others look at them."""
+        settings = self.problem.settings
+        plain = settings.is_shared and settings.metric == "euclidean" and self.keep is None
+        if plain and isinstance(search, DeviceSearch) and len(self.on_device) <= FEW:
+            search.run_ahead(settings.relaxation)
+        return super()._improve(now, search)
 
     def _make_search(self, attempt: int, labels: torch.Tensor, error: float) -> DeviceSearch:
         settings, points = self.problem.settings, self.on_device

@@ -49,11 +49,14 @@ def multiply_rows(masses: torch.Tensor, left: torch.Tensor, right: torch.Tensor,
     )  # fmt: skip
 
 
-def totals_of(rows: torch.Tensor, facts: torch.Tensor | None = None) -> torch.Tensor:
-    """Sums of the columns of facts (n, k) and of rows (m, C), all float64 without gaps: (k + m,) float64."""
+def totals_of(rows: torch.Tensor, facts: torch.Tensor | None = None, n_more: int = 0) -> torch.Tensor:
+    """Sums of the columns of facts (n, k) and of rows (m, C), all float64 without gaps: (k + m + n_more,) float64.
+
+    The last n_more are left to whoever has something to add.
+    """
     n_facts, width = (0, 0) if facts is None else facts.shape
     n_rows, n_columns = rows.shape
-    totals = torch.empty(width + n_rows, dtype=torch.float64, device=rows.device)
+    totals = torch.empty(width + n_rows + n_more, dtype=torch.float64, device=rows.device)
     add_up[(width + n_rows,)](
         rows if facts is None else facts, n_facts, rows, n_columns, totals, FACTS=width, AT_ONCE=ADDED,
         num_warps=ADDING_WARPS,

@@ -156,12 +156,15 @@ def launch_search(
     near: torch.Tensor | None = None,
     old: torch.Tensor | None = None,
     extra: torch.Tensor | None = None,
-    precision: float = -1.0,
+    precision: float | torch.Tensor = -1.0,
     posterior: Posterior | None = None,
     costs: Costs | None = None,
     by_place: bool = False,
 ) -> None:
-    """Run `search_tiles`; what is None is neither read nor written."""
+    """Run `search_tiles`; what is None is neither read nor written.
+
+    A tensor in the place of the precision is a variance that only the device knows.
+    """
     n_best = winners.shape[1]
     form, precisions, offsets = Costs.parts(costs, centres)
     search_tiles[(len(pieces),)](
@@ -201,6 +204,7 @@ def launch_search(
         HAS_OLD=old is not None,
         POSTERIOR=posterior is not None,
         BY_PLACE=by_place,
+        TOLD=not isinstance(precision, float),
         num_warps=tiles.n_warps,
         num_stages=tiles.n_stages,
         maxnreg=None if form == "own" else tiles.n_registers,  # it has two products to compute

@@ -13,7 +13,7 @@ from ..kernels.neighbors import BAND
 from .cells import Groups, label_type, sort_by_group
 from .kernels.ranking import compare_all, join_lists
 from .nearest import lists_of
-from .ranking import AT_ONCE, COMPARED, distinct_in_order, ranked
+from .ranking import AT_ONCE, COMPARED, distinct_in_order, in_order, ranked
 from .sizes import pieces_of, power_of_two
 
 #: Up to so many clusters are all compared with one another: on a GPU that is no more work than to divide them.
@@ -78,12 +78,21 @@ class DeviceNeighbourhoods:
 
         Linked anew as often as on the CPU: at first, then every few updates.
         """
-        linked = self.n_updates < LINKED_AT_FIRST or self.n_updates % LINKED_EVERY == 0
+        linked = self._is_linked_next
         n_evaluations = self._link(means) if linked else 0
         if linked or self.n_explore:
             self._join()
         self.n_updates += 1
         return n_evaluations
+
+    @property
+    def _is_linked_next(self) -> bool:
+        return self.n_updates < LINKED_AT_FIRST or self.n_updates % LINKED_EVERY == 0
+
+    @property
+    def stays(self) -> bool:
+        """Whether the next update will leave all as it is, whatever the means."""
+        return not self._is_linked_next and self.n_explore == 0
 
     def _draws(self, purpose: int) -> torch.Generator:
         """Random numbers of this update, for one of several purposes."""
@@ -185,7 +194,7 @@ class DeviceNeighbourhoods:
     def _take(self, candidates: torch.Tensor) -> None:
         if candidates is not self.candidates:
             self.candidates.copy_(candidates)
-        self.ordered = torch.sort(self.candidates, dim=1).values
+        self.ordered, _ = in_order(self.candidates)
 
 
 def random_cuts(means: torch.Tensor, depth: int, draws: torch.Generator) -> torch.Tensor:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from .kernels.ranking import first_distinct, rank_rows
-from .sizes import power_of_two
+from .kernels.ranking import first_distinct, order_rows, rank_rows
+from .sizes import pieces_of, power_of_two
 
 #: Rows up to so long are ranked by one program each; of a warp, so many values.
 RANKED, WARP_VALUES = 4096, 1024
@@ -15,6 +15,34 @@ OTHERS = 32
 
 #: Rows of up to so many ids are made distinct by comparing each with all before it, so many of those at a time.
 COMPARED, AT_ONCE = 512, 8
+
+
+#: Rows are put in order by comparing all values with one another where those are at most so many comparisons, some
+#: values with some others at a time.
+COMPARISONS, PART, OTHERS_OF_PART = 1 << 27, 16, 512
+
+
+def in_order(values: torch.Tensor, *, descending: bool = False) -> tuple[torch.Tensor, torch.Tensor]:
+    """The last dimension sorted, and where each value was, (..., n) int64; equals keep their order.
+
+    What `torch.sort` gives, in one launch where rows are few and short.
+
+    Parameters
+    ----------
+    values : (..., n) int or float64 tensor without gaps
+    descending : bool
+    """
+    n_places = values.shape[-1]
+    if values.numel() * n_places > COMPARISONS:
+        found = torch.sort(values, stable=True, descending=descending)
+        return found.values, found.indices
+    ordered, order = torch.empty_like(values), torch.empty(values.shape, dtype=torch.int64, device=values.device)
+    others = min(OTHERS_OF_PART, power_of_two(n_places))
+    order_rows[(values.numel() // max(1, n_places), pieces_of(n_places, PART))](
+        values, n_places, ordered, order, PART=PART, AT_ONCE=others, DESCENDING=descending,
+        num_warps=max(1, others // 128),
+    )  # fmt: skip
+    return ordered, order
 
 
 def ranked(values: torch.Tensor, count: int, out: torch.Tensor | None = None) -> torch.Tensor:

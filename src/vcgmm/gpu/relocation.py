@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,11 +13,12 @@ from ..algorithm.inside_cells import TRIALS
 from ..algorithm.relocation import SAMPLE, STEPS, TRIED, Relocated
 from ..kernels.moves import pair_moves
 from ..kernels.rivals import LOOKED_AT
-from .arrays import DeviceArray
+from .arrays import DeviceArray, Told
 from .cells import Groups, sort_by_group
 from .kernels.halving import halve_cells
-from .kernels.rivals import GONE, STAYS, hand_over, list_takers, survey_rivals, two_nearest
+from .kernels.rivals import GONE, STAYS, hand_over, list_takers, put_halves, survey_rivals, two_nearest
 from .points import DevicePoints, upload
+from .ranking import in_order
 from .sizes import pieces_of, power_of_two
 from .tiling import aligned
 
@@ -25,6 +27,9 @@ COMPARED, COMPARED_FEATURES = 32, 128
 
 #: Members of a cluster that are added up at a time, and points that are given new labels.
 SURVEYED, RELABELLED = 256, 512
+
+#: Takers that are brought to the host before it knows how many there are.
+MOST_TAKERS = 1 << 18
 
 #: Features of a cell's points that are read at a time: twice as many are slower.
 FEATURES = 16
@@ -54,34 +59,43 @@ def relocate(
     groups = sort_by_group(labels, n_clusters)
     errors, losses = survey(points, groups, distances)
     n_tried = max(1, int(TRIED * n_clusters))
-    tried = torch.argsort(errors, descending=True, stable=True)[:n_tried]
+    tried = in_order(errors, descending=True)[1][:n_tried]
     halves = split_in_two(points, groups, tried, used, draws)  # the longest, while the host goes on
-    least, cheapest = (found[:n_tried] for found in torch.sort(losses, stable=True))
-    takers, ends = takers_of(groups, rivals, cheapest)
-    most, dearest = torch.sort(errors[tried] - halves.errors, descending=True, stable=True)
+    least, cheapest = (found[:n_tried] for found in in_order(losses))
+    group_sizes = groups.sizes
+    takers, ends = takers_of(groups, rivals, cheapest, group_sizes)
+    most, dearest = in_order(errors[tried] - halves.errors, descending=True)
 
     # What the host chooses by; the device waits for what it chooses.
-    split, sizes, n_second, by_gain, gains, taken, last, losses_here, total = brought(
-        tried, groups.sizes[tried], halves.n_second, dearest, most, cheapest, ends, least, errors.sum().view(1)
+    told = brought(
+        tried, group_sizes[tried], halves.n_second, dearest, most, cheapest, ends, least, errors.sum().view(1)
     )
+    some = Told(takers[: min(MOST_TAKERS, len(takers) * n_tried // n_clusters)])
+    split, sizes, n_second, by_gain, gains, taken, last, losses_here, total = told()
+    here = some.array()  # those who are missed least have few points mostly
+    if last[-1] > len(here):
+        here = takers[: last[-1]].cpu().numpy()
     first = np.append(0, last[:-1])
     moves = np.empty((2, n_tried), np.int64)
     n_moves = pair_moves(
-        taken, losses_here, first, last, takers[: last[-1]].cpu().numpy(), split[by_gain], gains,
-        np.zeros(n_clusters, bool), moves,
-    )  # fmt: skip
+        taken, losses_here, first, last, here, split[by_gain], gains, np.zeros(n_clusters, bool), moves
+    )
     gone, best = moves[:, :n_moves]
     gained = float(gains[best].sum() - losses_here[gone].sum())
     places = by_gain[best]
     kept, removed = split[places], taken[gone]
-    fates = np.full(n_clusters, STAYS.value, np.int32)
+    fates = np.full(n_clusters, STAYS.value, np.int64)
     fates[removed], fates[kept] = GONE.value, removed
 
-    ids = upload(np.stack([kept, removed, places]), device)
     moved: Any = DeviceArray(means.clone())
-    moved.tensor[ids[:2].T] = halves.centres[ids[2]].double()
+    chosen = upload(np.concatenate([fates, kept, removed, places]), device)
+    if n_moves:
+        put_halves[(n_moves,)](
+            chosen[n_clusters:], n_moves, halves.centres, points.n_features, moved.tensor,
+            FEATURES=power_of_two(points.n_features),
+        )  # fmt: skip
     hand_over[(pieces_of(len(labels), RELABELLED),)](
-        labels, rivals, halves.second, upload(fates, device), len(labels), winners, N_BEST=winners.shape[1],
+        labels, rivals, halves.second, chosen, len(labels), winners, N_BEST=winners.shape[1],
         COLUMNS=power_of_two(winners.shape[1]), POINTS=RELABELLED,
     )  # fmt: skip
     n_evaluations = len(points) * min(winners.shape[1], LOOKED_AT)
@@ -96,12 +110,17 @@ def relocate(
     )
 
 
-def brought(*tensors: torch.Tensor) -> list[np.ndarray]:
-    """Tensors (n,) int64 or float64 as arrays, all in one copy: the host waits once."""
-    here = torch.cat([tensor.view(torch.int64) for tensor in tensors]).cpu().numpy()
-    parts = np.split(here, np.cumsum([len(tensor) for tensor in tensors])[:-1])
-    kinds = (np.float64 if tensor.is_floating_point() else np.int64 for tensor in tensors)
-    return [part.view(kind) for part, kind in zip(parts, kinds, strict=True)]
+def brought(*tensors: torch.Tensor) -> Callable[[], list[np.ndarray]]:
+    """What waits for tensors (n,) int64 or float64 that are on their way, all in one copy, and gives arrays."""
+    told = Told(torch.cat([tensor.view(torch.int64) for tensor in tensors]))
+    bounds = np.cumsum([len(tensor) for tensor in tensors])[:-1]
+    kinds = [np.float64 if tensor.is_floating_point() else np.int64 for tensor in tensors]
+
+    def wait() -> list[np.ndarray]:
+        parts = np.split(told.array(), bounds)
+        return [part.view(kind) for part, kind in zip(parts, kinds, strict=True)]
+
+    return wait
 
 
 def nearest_winners(
@@ -136,8 +155,19 @@ def survey(points: DevicePoints, groups: Groups, distances: torch.Tensor) -> tor
     return facts
 
 
-def takers_of(groups: Groups, rivals: torch.Tensor, cheapest: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def takers_of(
+    groups: Groups, rivals: torch.Tensor, cheapest: torch.Tensor, sizes: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
     """Who would take over the points of some clusters (k,) int64, one cluster after the other.
+
+    Parameters
+    ----------
+    groups : Groups
+        Points of all clusters.
+    rivals : (N',) int32 tensor
+    cheapest : (k,) int64 tensor
+    sizes : (C,) int64 tensor
+        Of the groups.
 
     Returns
     -------
@@ -146,7 +176,7 @@ def takers_of(groups: Groups, rivals: torch.Tensor, cheapest: torch.Tensor) -> t
     last : (k,) int64 tensor
         Where those of each cluster end.
     """
-    takers, last = torch.empty_like(rivals), torch.cumsum(groups.sizes[cheapest], 0)
+    takers, last = torch.empty_like(rivals), torch.cumsum(sizes[cheapest], 0)
     list_takers[(len(cheapest),)](groups.order, groups.start, cheapest, rivals, last, takers, MEMBERS=SURVEYED)
     return takers, last
 

@@ -11,6 +11,7 @@ import torch
 from ..algorithm.estep import State
 from ..algorithm.mstep import Statistics, initial_variance
 from ..algorithm.relocation import Relocated
+from .ahead import N_TOLD, Step, Stepper
 from .arrays import DeviceArray, Told, as_tensor
 from .cells import Groups, Pieces, cut, sort_by_group
 from .costs import Costs
@@ -54,6 +55,14 @@ class Totals(NamedTuple):
     scatter: float
     error: float
     n_evaluations: int
+
+
+class Begun(NamedTuple):
+    """An E-step that has begun: its means (C, D) float32, the step that led there, its search if under way."""
+
+    means: torch.Tensor
+    step: Step
+    found: Found | None
 
 
 class Cells(NamedTuple):
@@ -129,6 +138,7 @@ class DeviceSearch:
         n_clusters = len(neighbourhoods.nearest)
         self._posterior = Posterior.empty(shape, n_clusters, points.device)
         self._used: torch.Tensor | None = None
+        self._stepper: Stepper | None = None
         self._begin_anew(start_error)
         self._stream = current_stream(points.device)
 
@@ -139,6 +149,7 @@ class DeviceSearch:
         self._start_error = error
         self._cells: Cells | None = None
         self._moves: torch.Tensor | None = None  # of the last E-step
+        self._begun: Begun | None = None
 
     @property
     def start_error(self) -> float:
@@ -161,25 +172,54 @@ class DeviceSearch:
         totals = self.search(used, -1.0).totals()
         return totals.error, linked + totals.n_evaluations
 
+    def run_ahead(self, longest: float) -> None:
+        """Begin E-steps while the host is still busy with the one before, but for those that link clusters.
+
+        EM must go on by `next_step` and `m_step`, and look at nothing here but at `neighbors` when it has ended:
+        winners may then be of an E-step that nobody has asked for.
+
+        Parameters
+        ----------
+        longest : float
+            Step that `next_step` is given.
+        """
+        points = self.points
+        self._stepper = Stepper(longest, points.n_features, self.total_weight, self.variance_floor, points.device)
+
     def e_step(self, means: Any, variance: float | None) -> Statistics:
         """New winners and neighbours, and the sums of the M-step."""
-        self._used = used = aligned(as_tensor(means, self.points.device), self._used)
+        begun, self._begun = self._begun, None
+        if begun is not None and begun.step.leads_to(means, variance):
+            used, found = begun.means, begun.found
+        else:
+            used, found = aligned(as_tensor(means, self.points.device), self._used), None
+        self._used = used
         linked = self.neighbourhoods.update(used)
         if variance is None:  # the error of the start may still be on its way: clusters are linked in the meantime
             variance = initial_variance(self.start_error, self.total_weight, used.shape[1], self.variance_floor)
-        found = self.search(used, 0.5 / variance)
+        found = found or self.search(used, 0.5 / variance)
         before = self._moves
         sums = weighted_sums(self.points, self.entries(), used, before=before)
-        told = Told(totals_of(sums.told, found.facts), self._stream)
-        # What the next step begins with, and what need not be in time, while the host waits for this one.
-        self._cells = self._group(len(used))
-        self._moves = sums.moves
+        way = Way(sums.moves)
         arrays: dict[str, Any] = {
             "means": Means(used.double()),
             "shifts": DeviceArray(sums.shifts),
-            "found_moves": Way(sums.moves),
+            "found_moves": way,
         }
+        stepper, step = self._stepper, None
+        totals = totals_of(sums.told, found.facts, 0 if stepper is None else N_TOLD)
+        if stepper is not None:
+            step = stepper.take(used, way, sums, totals, has_before=before is not None)
+        told = Told(totals, self._stream)
+        # What the next step begins with, and what need not be in time, while the host waits for this one.
+        self._cells = self._group(len(used))
+        self._moves = sums.moves
+        if step is not None:
+            ahead = self.search(used, step.variance) if self.neighbourhoods.stays else None
+            self._begun = Begun(used, step, ahead)
         log_sum, scatter, _, n_unlisted, n_active, *others = told.tolist()
+        if step is not None:
+            *others, step.length_told, step.variance_told = others
         parts = range(0, len(others), sums.n_parts)
         gain, *products = (sum(others[first : first + sums.n_parts]) for first in parts)
         masses: Any = Masses(sums.masses, int(n_active))
@@ -239,8 +279,8 @@ class DeviceSearch:
         """The winners of the last E-step with their responsibilities, by cluster."""
         return entries_of(self._posterior.keys, self._posterior.shares, len(self.neighbourhoods.nearest))
 
-    def search(self, means: torch.Tensor, precision: float, costs: Costs | None = None) -> Found:
-        """New winners and shares, for means (C, D) float32; `precision` as in `search_tiles`."""
+    def search(self, means: torch.Tensor, precision: float | torch.Tensor, costs: Costs | None = None) -> Found:
+        """New winners and shares, for means (C, D) float32; `precision` as in `launch_search`."""
         points, near = self.points, self.neighbourhoods
         groups, pieces, tiles = self._cells or self._group(len(means))
         self._cells, extra = None, None

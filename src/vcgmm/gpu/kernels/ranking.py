@@ -71,6 +71,48 @@ def ordered_bits(values):
 
 @launched
 @triton.jit
+def order_rows(
+    values, n_places, ordered, order, PART: tl.constexpr, AT_ONCE: tl.constexpr, DESCENDING: tl.constexpr
+):
+    """Rows of numbers in order, among equals the first places first: the place of each is how many come before it.
+
+    Parameters
+    ----------
+    values : (n, n_places) int or float64, IN
+    ordered : (n, n_places) likewise, OUT
+    order : (n, n_places) int64, OUT, where each of them was
+    PART : constexpr, places of a row that a program finds
+    AT_ONCE : constexpr, values that those are compared with at a time
+    """
+    row = tl.program_id(0).to(tl.int64) * n_places
+    place = tl.program_id(1) * PART + tl.arange(0, PART)
+    inside = place < n_places
+    value = tl.load(values + row + place, mask=inside, other=0)
+    own = comparable(value)
+    rank = tl.zeros((PART, AT_ONCE), tl.int32)
+    for begin in range(0, n_places, AT_ONCE):
+        other = begin + tl.arange(0, AT_ONCE)
+        key = comparable(tl.load(values + row + other, mask=other < n_places, other=0))[None, :]
+        before = (key > own[:, None]) if DESCENDING else (key < own[:, None])
+        before |= (key == own[:, None]) & (other[None, :] < place[:, None])
+        rank += (before & (other < n_places)[None, :]).to(tl.int32)
+    target = row + tl.sum(rank, axis=1)
+    tl.store(ordered + target, value, mask=inside)
+    tl.store(order + target, place.to(tl.int64), mask=inside)
+
+
+@triton.jit
+def comparable(values):
+    """Integers that order as values, int or float64, do: any two are equal or not, even those of NaN."""
+    if values.dtype == tl.float64:
+        bits = (values + 0.0).to(tl.int64, bitcast=True)  # -0.0 equals 0.0
+        return bits ^ ((bits >> 63) & 0x7FFFFFFFFFFFFFFF)
+    else:  # noqa: RET505 - the compiler takes one type for all that it reads
+        return values
+
+
+@launched
+@triton.jit
 def first_distinct(
     ids,
     n_places,

@@ -130,6 +130,26 @@ def list_takers(order, start, cheapest, rivals, ends, takers, MEMBERS: tl.conste
 
 @launched
 @triton.jit
+def put_halves(moves, n_moves, centres, n_features, means, FEATURES: tl.constexpr):
+    """The halves of clusters that were split become means, one program for each of those clusters.
+
+    Parameters
+    ----------
+    moves : (3, n_moves) int64, IN, who has the first half, who has the second, and the place of both in `centres`
+    centres : (k, 2, D) float32, IN
+    means : (C, D) float64, OUT, of those clusters
+    """
+    move = tl.program_id(0)
+    feature = tl.arange(0, FEATURES)
+    halves = centres + tl.load(moves + 2 * n_moves + move) * 2 * n_features
+    for half in range(2):
+        target = means + tl.load(moves + half * n_moves + move) * n_features
+        mean = tl.load(halves + half * n_features + feature, mask=feature < n_features, other=0.0)
+        tl.store(target + feature, mean.to(tl.float64), mask=feature < n_features)
+
+
+@launched
+@triton.jit
 def hand_over(
     labels,
     rivals,
@@ -147,7 +167,7 @@ def hand_over(
     ----------
     labels, rivals : (n_points,) int32, IN, from `two_nearest`
     second : (n_points,) int8, IN, from `halving.halve_cells`
-    fates : (C,) int32, IN, for clusters that are split who has the second half from now on, for others `STAYS` or
+    fates : (C,) int, IN, for clusters that are split who has the second half from now on, for others `STAYS` or
         `GONE`
     winners : (n_points, N_BEST) int32, OUT, -1 but for the first
     COLUMNS : constexpr, the power of two from N_BEST on

@@ -105,6 +105,7 @@ def search_tiles(
     HAS_OLD: tl.constexpr,
     POSTERIOR: tl.constexpr,
     BY_PLACE: tl.constexpr,
+    TOLD: tl.constexpr,
 ):
     """The N_BEST nearest centres of every point, and with POSTERIOR what the M-step and the bound need of them.
 
@@ -122,7 +123,8 @@ def search_tiles(
     old : (N, N_BEST) int32, IN, winners of before, -1 for none; may be the same as `winners`
     extra : (N, N_BEST) float32, IN, their squared distances where they are not on the list, else infinite
     weights : (N,) float32, IN
-    precision : float, IN, 1 / (2 sigma^2), or 1 for costs; negative: the nearest takes all
+    precision : float, IN, 1 / (2 sigma^2), or 1 for costs; negative: the nearest takes all.  With TOLD
+        (1,) float64, sigma^2; negative: nothing is done
     winners : (N, N_BEST) int32, OUT, nearest first
     near : (N, N_BEST) float32, OUT without POSTERIOR, squared distances
     shares : (N, N_BEST) float32, OUT with POSTERIOR, gamma s; 0 where negligible
@@ -134,6 +136,11 @@ def search_tiles(
     """
     stride = stride // GRAIN * GRAIN  # that they are multiples, the compiler cannot know
     n_features = n_features // GRAIN * GRAIN
+    if TOLD:
+        variance = tl.load(precision)
+        if variance < 0.0:
+            return
+        precision = (0.5 / variance).to(tl.float32)
     tile = tl.program_id(0).to(tl.int64)
     cell = tl.load(tiles + tile * 3)
     first = tl.load(tiles + tile * 3 + 1)
@@ -190,7 +197,9 @@ def search_tiles(
         nearest = tl.where(inside, nearest, 0.0)
         distance = tl.where(found, distance, nearest[:, None])
         share = tl.exp(tl.minimum((nearest[:, None] - distance) * precision, 0.0))
-        share = tl.where(found & ((precision >= 0) | (column == 0)), share, 0.0)
+        share = tl.where(found, share, 0.0)
+        if not TOLD:
+            share = tl.where((precision >= 0) | (column == 0), share, 0.0)
         total = tl.where(inside, tl.sum(share, axis=1), 1.0)
         part = tl.where(share > NEGLIGIBLE, share * (weight / total)[:, None], 0.0)
         tl.store(shares + target + column, part, mask=found)
