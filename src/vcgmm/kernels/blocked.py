@@ -93,7 +93,8 @@ def search_tasks(
     n_clusters, n_features = means.shape
     n_slots = indices.shape[0] - 2  # candidates, and some that are none to make their number a multiple
     n_squares = 0
-    is_far, some_far = None, False
+    is_far = None
+    some_far = False
     if precisions is not None:
         n_squares = precisions.shape[1]
         is_far = np.zeros(n_slots, np.bool_)
