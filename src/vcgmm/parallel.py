@@ -132,12 +132,16 @@ class Workers:
                     stopped.set()
                     raise
 
-        futures = [self._pool.submit(consume, thread) for thread in range(self.n_threads)]
+        # The caller works too: it is awake, which others take longer to become than many a task takes.
+        others = [self._pool.submit(consume, thread) for thread in range(1, self.n_threads)]
         try:
-            for future in futures:
-                future.result()
+            consume(0)
         finally:
             stopped.set()  # after an error or an interruption, nobody takes another chunk
+            others = [other for other in others if not other.cancel()]  # who has not begun, need not
+            wait(others)
+        for other in others:
+            other.result()
 
     def in_order(
         self, work: Callable[[Task], Result], tasks: Generator[Task, None, None]

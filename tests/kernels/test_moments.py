@@ -9,7 +9,6 @@ from vcgmm.kernels.moments import (
     absolute_sum,
     block_deviations,
     block_moments,
-    change_coordinates,
     merge_moments,
     scatter,
     squared_deviations,
@@ -88,14 +87,6 @@ def test_moments_of_blocks_merge_into_those_of_all() -> None:
     assert mass == pytest.approx(weight.sum())
     np.testing.assert_allclose(total / mass, mean, rtol=1e-12)
     assert spread == pytest.approx(weight @ ((every - mean) ** 2).sum(axis=1), rel=1e-12)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_coordinates_are_rounded_once(rows: np.ndarray, dtype: type) -> None:
-    origin = np.array([1e6, 1e6 + 0.25, 1e6 - 1 / 3])
-    out = np.empty((50, 3), dtype)
-    change_coordinates(rows, origin, 4.0, out)
-    np.testing.assert_array_equal(out, ((rows.astype(np.float64) - origin) * 4.0).astype(dtype))
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -36,7 +36,8 @@ def sort_by_cluster(labels: np.ndarray, n_clusters: int) -> tuple[np.ndarray, np
 
     Parameters
     ----------
-    labels : (N',) int32
+    labels : (N',) or (N', C') int32
+        Of winners, the first.
     n_clusters : int
 
     Returns
@@ -46,7 +47,8 @@ def sort_by_cluster(labels: np.ndarray, n_clusters: int) -> tuple[np.ndarray, np
     """
     order = np.empty(len(labels), place_type(len(labels)))
     start = np.empty(n_clusters + 1, np.int64)
-    count_sort(np.ascontiguousarray(labels), n_clusters, order, start)  # strided ones would be compiled for anew
+    rows = labels if labels.ndim == 2 else labels[:, None]
+    count_sort(np.ascontiguousarray(rows), n_clusters, order, start)  # others would be compiled for anew
     return order, start
 
 

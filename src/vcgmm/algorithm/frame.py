@@ -18,7 +18,8 @@ import numpy as np
 
 from ..data import Part, Rows
 from ..data.rows import exact_float
-from ..kernels.moments import block_moments, change_coordinates, merge_moments
+from ..kernels.coordinates import change_coordinates
+from ..kernels.moments import block_moments, merge_moments
 from ..kernels.quick_moments import quick_block_moments
 from ..parallel import Workers
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from ..data import ArrayRows, Selection
 from ..data.rows import exact_float
-from ..kernels.moments import change_coordinates
-from ..kernels.sorting import permute_rows, take_rows
+from ..kernels.coordinates import change_coordinates, rows_in_coordinates
+from ..kernels.sorting import permute_rows
 from ..parallel import Workers
 from .coreset import Coreset, rows_at_once
 from .frame import Frame
@@ -135,18 +135,14 @@ class LocalPoints:
 
     def _enter(self, first: int, last: int, rows: np.ndarray | None, out: np.ndarray) -> None:
         """Write points first..last-1, of the coreset or of `rows`, to out (last - first, D), a few at a time."""
+        source, wide = self.source, exact_float(self.source.dtype)
+        origin, scale = self.frame.origin, self.frame.scale
         for low in range(first, last, self._step):
             high = min(low + self._step, last)
-            block = self._fetched(slice(low, high), rows)
-            change_coordinates(block, self.frame.origin, self.frame.scale, out[low - first : high - first])
-
-    def _fetched(self, part: slice, rows: np.ndarray | None) -> np.ndarray:
-        """A part of the coreset, or of `rows`, in data coordinates, as contiguous floats."""
-        source, wide = self.source, exact_float(self.source.dtype)
-        which: slice | np.ndarray = part if rows is None else rows[part]
-        which = which if self.picks is None else self.picks[which]
-        if isinstance(which, slice) or source.dtype != wide or not source.array.flags.c_contiguous:
-            return np.ascontiguousarray(source.array[which], dtype=wide)
-        block = np.empty((len(which), source.n_features), wide)
-        take_rows(0, len(which), source.array, which.astype(np.int64, copy=False), block)
-        return block
+            part = out[low - first : high - first]
+            which: slice | np.ndarray = slice(low, high) if rows is None else rows[low:high]
+            which = which if self.picks is None else self.picks[which]
+            if isinstance(which, slice) or source.dtype != wide or not source.array.flags.c_contiguous:
+                change_coordinates(np.ascontiguousarray(source.array[which], dtype=wide), origin, scale, part)
+            else:
+                rows_in_coordinates(source.array, which.astype(np.int64, copy=False), origin, scale, part)

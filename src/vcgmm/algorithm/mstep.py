@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from ..kernels.steps import row_products, take_step
 from ..parallel import Workers
 from .sums import Totals
 
@@ -93,16 +94,14 @@ class Statistics:
         )
 
 
-#: Numbers of a C x D array that are computed with at once: they stay in cache from one operation to the next.
+#: Numbers of a C x D array in a part, and how many parts are shared out: fewer are done before a thread begins.
 AT_ONCE = 1 << 15
-
-#: So many parts are shared out: for fewer, threads take longer to begin than to end.
 WORTH_THREADS = 16
 
 
 @dataclass(frozen=True)
 class LocalStatistics(Statistics):
-    """Those of an E-step on the host: with very many clusters, threads make steps from them, some at a time.
+    """Those of an E-step on the host: kernels make steps from them, some clusters at a time.
 
     Attributes
     ----------
@@ -114,40 +113,23 @@ class LocalStatistics(Statistics):
     def moved(self, step: float) -> np.ndarray:
         """As of `Statistics`, to the last bit."""
         means = np.empty(self.shifts.shape)
-
-        def work(part: slice) -> None:
-            np.divide(self.shifts[part], self._divisors(part), out=means[part])
-            if step != 1.0:
-                means[part] *= step
-            means[part] += self.means[part]
-
-        self._by_parts(work)
+        self._by_parts(lambda a, b: take_step(a, b, self.shifts, self.masses, self.means, step, means))
         return means
 
     @cached_property
     def gain(self) -> float:
         """Likewise, up to rounding; the same for any number of threads."""
-        gains = np.empty(len(self.masses))
+        products = np.empty((len(self.masses), 2))
+        self._by_parts(lambda a, b: row_products(a, b, self.shifts, self.shifts, products))
+        return float((products[:, 0] / np.where(self.masses > 0, self.masses, 1.0)).sum())
 
-        def work(part: slice) -> None:
-            ways = self.shifts[part] / self._divisors(part)
-            gains[part] = self.masses[part] * np.einsum("cd,cd->c", ways, ways)
-
-        self._by_parts(work)
-        return float(gains.sum())
-
-    def _divisors(self, part: slice) -> np.ndarray:
-        """Masses (c, 1), with 1 for a cluster without weight."""
-        return np.where(self.masses[part] > 0, self.masses[part], 1.0)[:, None]
-
-    def _by_parts(self, work: Callable[[slice], None]) -> None:
-        """Call work(part) for all clusters, cut by their number alone."""
+    def _by_parts(self, work: Callable[[int, int], None]) -> None:
+        """Call work(first, last) until all clusters are covered."""
         n_clusters, n_features = self.shifts.shape
         step = max(1, AT_ONCE // n_features)
 
         def take(_thread: int, first: int, last: int) -> None:
-            for low in range(first * step, min(last * step, n_clusters), step):
-                work(slice(low, low + step))
+            work(first * step, min(last * step, n_clusters))
 
         n_parts = -(-n_clusters // step)
         if n_parts < WORTH_THREADS:
@@ -246,8 +228,10 @@ def weighted_products(masses: Any, left: Any, right: Any) -> tuple[float, float]
     masses : (C,) float64
     left, right : (C, D) float64
     """
-    square = float(np.dot(masses, np.einsum("cd,cd->c", left, left)))
-    return square, float(np.dot(masses, np.einsum("cd,cd->c", left, right)))
+    products = np.empty((len(masses), 2))
+    row_products(0, len(masses), left, right, products)
+    square, cross = masses @ products
+    return float(square), float(cross)
 
 
 def initial_variance(error: float, total_weight: float, n_features: int, variance_floor: float) -> float:

@@ -140,7 +140,7 @@ class PointwiseSearch:
             )
 
         self.workers.run(search, n_points)
-        order, start = sort_by_cluster(self.winners[:, 0], n_clusters)
+        order, start = sort_by_cluster(self.winners, n_clusters)
         updated = np.empty_like(self.neighbors)
 
         def update(_thread: int, first: int, last: int) -> None:

@@ -93,7 +93,7 @@ def relocate(
     """
     n_clusters = len(means)
     errors, losses = errors_and_losses(points, weights, winners, means, workers)
-    order, start = sort_by_cluster(winners[:, 0], n_clusters)
+    order, start = sort_by_cluster(winners, n_clusters)
     tried = np.argsort(-errors, kind="stable")[: max(1, int(TRIED * n_clusters))]
     halves = split_in_two(points, weights, order, start, tried, rng, workers)
     gains = errors[halves.cells] - halves.errors

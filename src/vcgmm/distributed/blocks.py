@@ -90,7 +90,7 @@ def first_winners(labels: np.ndarray, truncation: int) -> np.ndarray:
 
 def put_in_order(block: Block, winners: np.ndarray, n_clusters: int) -> tuple[Block, np.ndarray]:
     """Points and winners sorted by the nearest cluster: reading rows in sequence is much faster."""
-    order, _ = sort_by_cluster(winners[:, 0], n_clusters)
+    order, _ = sort_by_cluster(winners, n_clusters)
     return Block(block.points[order], block.weights[order]), winners[order]
 
 
@@ -104,7 +104,7 @@ def search_block(
 ) -> tuple[Totals, np.ndarray]:
     """An E-step over a block: its part of the sums, and its new winners."""
     winners = winners.copy()  # the old ones are a task's result, which others may read
-    order, start = sort_by_cluster(winners[:, 0], len(means))
+    order, start = sort_by_cluster(winners, len(means))
     with task_threads(n_threads) as workers:
         sums = Sums(Natural.shared(means), constants.rounding, workers)
         sums.search(block.points, block.weights, winners, order, start, candidates, constants.precision)

@@ -156,16 +156,3 @@ def absolute_sum(first: int, last: int, points: np.ndarray, weights: np.ndarray,
     for n in range(first, last):
         for d in range(points.shape[1]):
             total[d] += weights[n] * np.float64(abs(points[n, d]))
-
-
-@kernel
-def change_coordinates(
-    rows: np.ndarray,
-    origin: np.ndarray,
-    scale: float,
-    out: np.ndarray,
-) -> None:
-    """Out = (rows - origin) * scale, the difference taken in float64."""
-    for n in range(rows.shape[0]):
-        for d in range(rows.shape[1]):
-            out[n, d] = (np.float64(rows[n, d]) - origin[d]) * scale

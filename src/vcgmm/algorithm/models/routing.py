@@ -50,7 +50,7 @@ class JointRouting:
         rounding = any_extent.rounding(self.natural)
         for _ in range(MOST_STEPS):
             winners = labels[rows, None]
-            order, start = sort_by_cluster(winners[:, 0], len(self.around))
+            order, start = sort_by_cluster(winners, len(self.around))
             step = Sums(self.natural, rounding, workers)
             step.search(points[rows], np.zeros(len(rows)), winners, order, start, self.around)
             n_evaluations += step.totals().n_evaluations

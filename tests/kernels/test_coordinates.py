@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from vcgmm.kernels.coordinates import AHEAD, change_coordinates, rows_in_coordinates
+
+pytestmark = pytest.mark.interpreted
+
+ORIGIN = np.array([1e6, 1e6 + 0.25, 1e6 - 1 / 3])
+
+
+@pytest.fixture
+def rows() -> np.ndarray:
+    return (1e6 + np.random.default_rng(0).normal(size=(50, 3))).astype(np.float32)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_coordinates_are_rounded_once(rows: np.ndarray, dtype: type) -> None:
+    out = np.empty((50, 3), dtype)
+    change_coordinates(rows, ORIGIN, 4.0, out)
+    np.testing.assert_array_equal(out, ((rows.astype(np.float64) - ORIGIN) * 4.0).astype(dtype))
+
+
+@pytest.mark.parametrize("n", [0, 1, AHEAD + 1, 120])
+def test_rows_that_lie_anywhere_are_the_same(rows: np.ndarray, n: int) -> None:
+    which = np.random.default_rng(1).integers(0, 50, n)
+    out, expected = np.empty((n, 3), np.float32), np.empty((n, 3), np.float32)
+    rows_in_coordinates(rows, which, ORIGIN, 4.0, out)
+    change_coordinates(rows[which], ORIGIN, 4.0, expected)
+    np.testing.assert_array_equal(out, expected)
