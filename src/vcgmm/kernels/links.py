@@ -149,7 +149,7 @@ def link_groups(
     constants = np.empty(pool_size, means.dtype)
     squares = np.empty(pool_size, means.dtype)
     flat = np.empty(widest * pool_size, means.dtype)
-    turned = np.empty((widest, pool_size + 16), means.dtype)  # columns that do not fall into one place of the cache
+    turned = np.empty((widest, pool_size + 16), means.dtype)  # its columns fall into different places of the cache
     values = np.empty(pool_size, np.float32)
     value_bits = values.view(np.int32)
     taken, scratch = np.empty(n_listed, np.int64), np.empty(n_listed, np.int64)
