@@ -13,7 +13,7 @@ CLASSES = 64
 @part
 def longest_choice(count: int) -> int:
     """How many may lie below a threshold that parts `count` from the rest: with fewer, it is looked for longer."""
-    return count + count // 8
+    return count + count // 4
 
 
 @part
@@ -41,7 +41,7 @@ def threshold_of(bits: np.ndarray, size: int, count: int, most: int, guess: int)
     while low < high:
         up_to = np.int32(0)
         for i in range(size):
-            up_to += np.int32(bits[i] <= middle)
+            up_to = np.int32(up_to + np.int32(bits[i] <= middle))  # a sum of two would be wider than they are
         if count <= up_to <= most:
             return int(middle) + 1
         if up_to > most:
@@ -139,9 +139,9 @@ def choose_nearest(
     nearest[cluster, 0] = cluster
     if count == 0:
         return guess
-    values[itself] = np.inf  # it leads anyway
+    values[itself] = values[1 if itself == 0 else 0]  # it leads anyway, and no value should stand out
     most = taken.shape[0] - 1
-    threshold = threshold_of(value_bits, size, count, most, guess)
+    threshold = threshold_of(value_bits, size, count + 1, most, guess)  # it may be among them
     place = 0
     for i in range(size):  # without a branch, which would be guessed wrong at every change
         scratch[place] = i

@@ -19,7 +19,7 @@ def take_step(
 ) -> None:
     """Means of clusters first..last-1 after `step` times the way to the weighted means, mu_c + r shift_c / R_c.
 
-    Every operation is rounded as NumPy rounds it: from sums that lie elsewhere come the same means, to the last bit.
+    Every operation is rounded as NumPy rounds it: sums that lie elsewhere give the same means, to the last bit.
 
     Parameters
     ----------
