@@ -13,7 +13,7 @@ CLASSES = 64
 @part
 def longest_choice(count: int) -> int:
     """How many may lie below a threshold that parts `count` from the rest: with fewer, it is looked for longer."""
-    return count + count // 4
+    return count + count // 8
 
 
 @part
