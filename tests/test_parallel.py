@@ -4,8 +4,10 @@ import itertools
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
 
@@ -72,16 +74,38 @@ def test_an_error_in_a_task_comes_out(n_threads: int) -> None:
 @pytest.mark.parametrize("unlucky", [0, 1])
 def test_after_an_error_nobody_begins_another_chunk(unlucky: int) -> None:
     begun: list[int] = []
+    failing = threading.Event()
 
     def work(thread: int, first: int, _last: int) -> None:
         begun.append(first)
-        time.sleep(0.01)
         if thread == unlucky:
+            failing.set()
             raise KeyError(first)
+        failing.wait(10)
+        time.sleep(0.05)  # time enough for the error to be noticed
 
     with Workers(2) as workers, pytest.raises(KeyError):
         workers.run(work, 1000)
-    assert len(begun) <= 6
+    assert len(begun) <= 3
+
+
+def test_the_caller_does_not_wait_for_threads_that_have_not_begun() -> None:
+    busy = threading.Event()
+    rows = np.zeros(7)
+    alive = weakref.ref(rows)
+
+    def work(thread: int, first: int, last: int, rows: np.ndarray = rows) -> None:
+        rows[first:last] += 1 + thread
+
+    with Workers(2) as workers:
+        assert workers._pool is not None
+        for _ in range(2):  # nobody is free
+            workers._pool.submit(busy.wait)
+        workers.run(work, 7)
+        np.testing.assert_array_equal(rows, np.ones(7))
+        del work, rows
+        assert alive() is None  # and what was not begun keeps nothing
+        busy.set()
 
 
 def test_blas_is_held_to_one_thread_while_anyone_works() -> None:

@@ -117,6 +117,7 @@ class Workers:
             return
         cuts = _cuts(n_tasks, min(n_tasks, self.n_threads * CHUNKS_PER_THREAD))
         chunks = iter(range(len(cuts) - 1))
+        held = [work]  # a call that was called off stays in a queue for a while, and is to keep no arrays
         lock = threading.Lock()
         stopped = threading.Event()
 
@@ -127,7 +128,7 @@ class Workers:
                 if chunk is None:
                     return
                 try:
-                    work(thread, cuts[chunk], cuts[chunk + 1])
+                    held[0](thread, cuts[chunk], cuts[chunk + 1])
                 except BaseException:
                     stopped.set()
                     raise
@@ -140,6 +141,7 @@ class Workers:
             stopped.set()  # after an error or an interruption, nobody takes another chunk
             others = [other for other in others if not other.cancel()]  # who has not begun, need not
             wait(others)
+            held.clear()
         for other in others:
             other.result()
 

@@ -12,6 +12,7 @@ from scipy.special import logsumexp
 from vcgmm.algorithm import reference
 from vcgmm.algorithm.blocked import BlockedSearch
 from vcgmm.algorithm.bound import lower_bound
+from vcgmm.algorithm.cells import sort_by_cluster
 from vcgmm.algorithm.em import Fit, relative_change, variational_em
 from vcgmm.algorithm.models.shared import Shared, SharedModel
 from vcgmm.algorithm.mstep import Statistics, m_step, next_step
@@ -189,6 +190,25 @@ def test_a_search_leaves_the_points_it_is_given_as_they_were(kind: str) -> None:
     run(kind, p)
     np.testing.assert_array_equal(p.Y, Y)
     np.testing.assert_array_equal(p.gamma, gamma)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_points_may_lie_in_the_order_of_their_labels_from_the_beginning(weighted: bool) -> None:
+    p = problem(300, 12, 4)
+    gamma = p.gamma if weighted else np.ones(300)
+    start = assign(p.Y, gamma, p.mu, INLINE)
+    rows, _ = sort_by_cluster(start.labels, 12)
+    common = (start.labels, 12, 3, 4, 6, 0, 0, start.error, 1e-12, INLINE)
+    as_given = BlockedSearch(p.Y, gamma, *common)
+    arranged = BlockedSearch(p.Y[rows], gamma, *common, None, rows)
+    means = p.mu
+    for _ in range(3):
+        one, other = as_given.e_step(means, None), arranged.e_step(means, None)
+        np.testing.assert_array_equal(other.shifts, one.shifts)
+        np.testing.assert_array_equal(other.masses, one.masses)
+        assert other.log_sum == one.log_sum
+        np.testing.assert_array_equal(arranged.labels(), as_given.labels())
+        means = one.moved(1.0)
 
 
 def test_labels_come_in_the_order_of_the_points_given() -> None:

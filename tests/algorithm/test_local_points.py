@@ -88,6 +88,7 @@ def test_mapped_rows_are_not_fetched_from_their_file(tmp_path: Path, workers: Wo
     mapped[:] = 0
     points.reorder(array, order, order)
     np.testing.assert_array_equal(array, rows[order])
+    assert not points.arrange(order)  # nor are they written in another order
 
 
 def test_points_are_put_back_into_the_order_of_the_coreset(points: LocalPoints) -> None:
@@ -96,6 +97,18 @@ def test_points_are_put_back_into_the_order_of_the_coreset(points: LocalPoints) 
     points.fill(points.array, np.arange(N)[::-1])
     assert (points.array != before).any()
     points.put_back()
+    np.testing.assert_array_equal(points.array, before)
+
+
+def test_points_may_be_arranged_before_they_are_made(points: LocalPoints) -> None:
+    order = np.random.default_rng(5).permutation(N)
+    before = points.array.copy()
+    assert points.arrange(order) == points.source.quick
+    np.testing.assert_array_equal(points.array, before[order] if points.source.quick else before)
+    points.put_back()
+    np.testing.assert_array_equal(points.array, before)
+    points.arrange(order)
+    points.put_back()  # in time
     np.testing.assert_array_equal(points.array, before)
 
 

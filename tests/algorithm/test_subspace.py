@@ -316,6 +316,17 @@ def test_a_start_has_the_means_of_its_labels(n_clusters: int, weighted: bool, dt
     assert start.n_evaluations > 1500
 
 
+def test_points_lie_by_label_after_a_start_in_the_subspace() -> None:
+    points, _, _ = mixture(1500, 60)
+    there = local(points)
+    weights = np.random.default_rng(7).uniform(0.1, 3.0, 1500)
+    rng = np.random.default_rng(0)
+    start = start_in_subspace(there, weights, 60, settings(60), rng, INLINE, silent)
+    assert start.rows is not None
+    np.testing.assert_array_equal(there.array, points[start.rows])
+    assert (np.diff(start.labels[start.rows]) >= 0).mean() > 0.99  # but for clusters that were without points
+
+
 def test_a_start_does_not_depend_on_the_number_of_threads() -> None:
     points, _, _ = mixture(3000, 80)
     weights = np.random.default_rng(8).uniform(0.1, 3.0, 3000)

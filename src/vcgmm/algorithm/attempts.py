@@ -99,7 +99,7 @@ class Attempts:
             start = self._start(attempt)
         with self._timed("em"):
             search = self._search(attempt, start)
-            start.labels = np.empty(0, np.int32)  # the search has them
+            start.labels, start.rows = np.empty(0, np.int32), None  # the search has them
         with self._timed("seeding"):
             if start.movable:
                 self._settle(start, search, attempt)

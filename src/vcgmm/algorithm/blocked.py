@@ -39,6 +39,8 @@ class BlockedSearch:
     reorder : callable, optional
         `LocalPoints.reorder`, to change the order of `points` in place.  Without it they are left as they are, and
         the search keeps a copy in its own order.
+    rows : (N',) int, optional
+        The points lie in the order of these rows, by label; weights and labels are given in another.
     """
 
     def __init__(
@@ -56,13 +58,14 @@ class BlockedSearch:
         variance_floor: float,
         workers: Workers,
         reorder: Callable[[np.ndarray, np.ndarray, np.ndarray], None] | None = None,
+        rows: np.ndarray | None = None,
     ) -> None:
         self.points = points
         self.weights = weights
         self.total_weight = float(weights.sum())
         self._weigh_alike = bool(weights.min() == weights.max())
         self.winners = np.full((len(points), truncation), -1, np.int32)
-        self.winners[:, 0] = labels
+        self.winners[:, 0] = labels if rows is None else in_order(labels, rows)
         self.neighbourhoods = Neighbourhoods(
             n_clusters, n_neighbors, max(n_candidates, truncation), n_explore, seed, workers
         )
@@ -70,10 +73,12 @@ class BlockedSearch:
         self.variance_floor = variance_floor
         self.workers = workers
         self.reorder = reorder
-        self._extent = Extent.of(points, weights, workers)
-        self._misplaced = len(points)
+        if rows is not None and not self._weigh_alike:
+            self.weights = in_order(weights, rows)
+        self._extent = Extent.of(points, self.weights, workers)
+        self._misplaced = len(points) if rows is None else 0
         # Where each point was when it was given.
-        self._rows = np.arange(len(points), dtype=place_type(len(points)))
+        self._rows = np.arange(len(points), dtype=place_type(len(points))) if rows is None else rows
 
     @property
     def neighbors(self) -> np.ndarray:

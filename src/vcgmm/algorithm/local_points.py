@@ -39,6 +39,7 @@ class LocalPoints:
         self.workers = workers
         self._array: np.ndarray | None = None
         self._filled = False  # it holds all points
+        self._rows: np.ndarray | None = None  # in whose order it will be filled, if not in the coreset's
 
     def __len__(self) -> int:
         """Number of points N'."""
@@ -51,20 +52,27 @@ class LocalPoints:
 
     @property
     def array(self) -> np.ndarray:
-        """All points (N', D); one array, which searches may reorder."""
+        """All points (N', D), in the coreset's order or another; one array, which searches may reorder."""
         array = self._room()
         if not self._filled:
-            self.fill(array)
-            self._filled = True
+            self.fill(array, self._rows)
+            self._filled, self._rows = True, None
         return array
+
+    def arrange(self, rows: np.ndarray) -> bool:
+        """Let the array be in the order of these rows when it is next asked for; False where that is slow."""
+        if self.source.quick:
+            self._filled, self._rows = False, rows
+        return self.source.quick
 
     def forget(self) -> None:
         """Give the memory of the array back."""
-        self._array, self._filled = None, False
+        self.put_back()
+        self._array = None
 
     def put_back(self) -> None:
         """Let the array be in the coreset's order again when it is next asked for."""
-        self._filled = False
+        self._filled, self._rows = False, None
 
     def _room(self) -> np.ndarray:
         """The array, whatever it holds."""
@@ -118,7 +126,7 @@ class LocalPoints:
         """
         shape = (len(self), directions.shape[1])
         projected = self._room().reshape(-1)[: math.prod(shape)].reshape(shape)
-        self._filled = False
+        self.put_back()
         # Fixed blocks: the same products for any number of threads.
         step = min(self.source.rows_per_block, len(self))
         blocks = [np.empty((step, self.n_features), self.frame.dtype) for _ in range(self.workers.n_threads)]

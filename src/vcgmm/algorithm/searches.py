@@ -25,7 +25,7 @@ def make_search(points: LocalPoints, problem: Problem, attempt: int, start: Star
     """The search of an attempt's E-steps, at its start."""
     settings = problem.settings
     if settings.search == "blocked":
-        return _blocked(points, problem, attempt, start.labels, start.error, workers)
+        return _blocked(points, problem, attempt, start.labels, start.error, workers, start.rows)
     winners = neighbors = None
     if settings.initial_variance is not None:  # from good means, random winners would throw the fit back
         winners = k_nearest(points.array, start.means, settings.truncation, workers)
@@ -51,10 +51,19 @@ def restore_search(
 
 
 def _blocked(
-    points: LocalPoints, problem: Problem, attempt: int, labels: np.ndarray, error: float, workers: Workers
+    points: LocalPoints,
+    problem: Problem,
+    attempt: int,
+    labels: np.ndarray,
+    error: float,
+    workers: Workers,
+    rows: np.ndarray | None = None,
 ) -> BlockedSearch:
     settings = problem.settings
     kind = BlockedSearch if settings.is_shared else JointSearch
+    if rows is not None and not settings.is_shared:
+        rows = None  # sums that it begins with would differ in their last bits when a fit is resumed
+        points.put_back()
     return kind(
         points.array,
         problem.coreset.weights,
@@ -69,6 +78,7 @@ def _blocked(
         problem.variance_floor,
         workers,
         points.reorder,
+        rows,
     )
 
 

@@ -40,6 +40,8 @@ class Start:
         Distances computed.
     movable : bool
         Clusters may be moved to where more are needed before EM begins.
+    rows : (N',) int or None
+        The points lie in the order of these rows of the coreset; None: in its own.  Labels are in the coreset's.
     """
 
     means: np.ndarray
@@ -47,6 +49,7 @@ class Start:
     error: float
     n_evaluations: int
     movable: bool = False
+    rows: np.ndarray | None = None
 
 
 @dataclass

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -24,6 +24,7 @@ from .em import Fit, variational_em
 from .estep import Search
 from .local_points import LocalPoints
 from .models.shared import Shared, SharedModel
+from .places import in_order
 from .relocation import Relocating
 from .seeding import Start
 from .settling import settle
@@ -111,7 +112,13 @@ def start_in_subspace(
     n_evaluations = start.n_evaluations + improve(search, start, float(weights.sum()), floor, settings, rng)
     labels = search.labels()
     del search, projected  # all points will lie where they are
-    return lift(points.array, weights, labels, n_clusters, n_evaluations, workers)
+    order, _ = sort_by_cluster(labels, n_clusters)
+    if not points.arrange(order):
+        return lift(points.array, weights, labels, n_clusters, n_evaluations, workers)
+    ordered = in_order(labels, order)
+    start = lift(points.array, in_order(weights, order), ordered, n_clusters, n_evaluations, workers)
+    labels[order] = start.labels
+    return replace(start, labels=labels, rows=order)
 
 
 def improve(
