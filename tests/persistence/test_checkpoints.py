@@ -17,6 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from vcgmm import VCGMM, Iteration
 from vcgmm.algorithm import blocked, cells
+from vcgmm.algorithm.local_points import LocalPoints
 
 rng = np.random.default_rng(0)
 N = 1500
@@ -117,6 +118,26 @@ def test_every_checkpoint_leads_to_the_same_end(tmp_path: Path, setting: str) ->
         assert fitted(again) == fitted(alone), place
         assert again._training["n_samples"] == N
         assert again._training["dtype"] == "float32"
+
+
+@pytest.mark.parametrize("covariance_type", ["isotropic", "diag"])
+def test_wide_rows_that_were_written_by_cluster_come_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, covariance_type: str
+) -> None:
+    rng = np.random.default_rng(5)
+    wide = (rng.normal(size=(N, 6)) @ rng.normal(size=(6, 60)) + 0.1 * rng.normal(size=(N, 60))).astype(np.float32)
+    arranged: list[bool] = []
+    arrange = LocalPoints.arrange
+    monkeypatch.setattr(LocalPoints, "arrange", lambda *given: arranged.append(arrange(*given)) or arranged[-1])
+    path = tmp_path / "run.ckpt"
+    options = parameters(covariance_type=covariance_type, coreset_size=None, n_threads=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        alone = VCGMM(**options).fit(wide, sample_weight=WEIGHTS)
+        assert arranged == [True]
+        stop = {"callbacks": lambda facts: facts.iteration == 3, "checkpoint": path, "checkpoint_every": 0}
+        VCGMM(**options, **stop).fit(wide, sample_weight=WEIGHTS)
+    assert fitted(resume(path)) == fitted(alone)
 
 
 def test_a_fit_of_their_own_that_drops_clusters_is_among_them() -> None:
