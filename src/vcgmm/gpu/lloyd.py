@@ -36,7 +36,7 @@ def lloyd_steps(
     ----------
     points : DevicePoints
     groups : Groups
-        Points of every cell; a sample will do.
+        Points of every cell; a sample will do.  Behind the last there may be places without a point.
     origins : (n_cells, D) float32 tensor
         What coordinates of a cell are taken about.
     lists : Lists
@@ -92,9 +92,10 @@ def _by_sorting(
     steps: int,
 ) -> torch.Tensor:
     """With points sorted by centre, where sums by tile would take too much memory."""
+    nobody = torch.arange(len(groups.order), device=points.device) >= groups.start[-1]
     for _ in range(steps):
         ids, _ = nearest_listed(points, groups, origins, lists, centres, by_place=True)
-        members = sort_by_group(ids.view(-1), len(centres))
+        members = sort_by_group(ids.view(-1).masked_fill_(nobody, len(centres)), len(centres))
         entries = Entries(groups.order[members.order], points.weights, members.start)
         centres = aligned(centres + weighted_sums(points, entries, centres).moves)
     return centres

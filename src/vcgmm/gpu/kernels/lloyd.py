@@ -120,7 +120,7 @@ def move_centres(
     centre = tl.load(list_start + cell) + slot
     if centre >= tl.load(list_start + cell + 1):
         return
-    first = first_piece(start, cell, size)
+    first = first_piece(start, cell, size, tl.num_programs(0), False)
     n_points = tl.load(start + cell + 1) - tl.load(start + cell)
     last = first + (n_points + size - 1) // size
     for begin in range(0, n_features, FEATURES):

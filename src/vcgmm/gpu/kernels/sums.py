@@ -5,7 +5,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from .cells import first_piece, members_of
+from .cells import first_piece, members_before, members_of
 from .forms import pair_costs
 from .launching import launched
 
@@ -29,6 +29,7 @@ def sum_runs(
     SIZE: tl.constexpr,
     STEPS: tl.constexpr,
     PER_ROW: tl.constexpr,
+    HALVES: tl.constexpr,
     ENTRIES: tl.constexpr,
     FEATURES: tl.constexpr,
     SQUARES: tl.constexpr,
@@ -40,7 +41,8 @@ def sum_runs(
     points, stride, n_features, scale : IN, as in `search.search_tiles`
     order : (n,) int64, IN, the place of each entry in `parts`; the point is PER_ROW times smaller
     parts : (...,) float32, IN, weights
-    start : (n_segments + 1,) int64, IN, entries of each segment
+    start : (n_segments + 1,) int64, IN, entries of each segment; with HALVES (2 n_segments + 1,), and those from
+        n_segments on are of the same segments once more
     SIZE : constexpr, entries of a run, at most
     STEPS : constexpr, as in `cells.fill_pieces`
     origins : (n_segments, D) float32, IN
@@ -49,9 +51,14 @@ def sum_runs(
     masses : (n_runs,) float32, OUT
     """
     run = tl.program_id(0).to(tl.int64)
-    segment, first, last = members_of(start, n_segments, SIZE, run, STEPS)
+    segment, first, last = members_of(start, n_segments, SIZE, run, STEPS, HALVES)
     if first >= last:
         return
+    if HALVES:
+        before = members_before(start, segment, n_segments, HALVES)
+        begun = tl.load(start + segment)
+        n_first = tl.load(start + segment + 1) - begun
+        others = tl.load(start + n_segments + segment) - n_first
     feature = tl.program_id(1) * FEATURES + tl.arange(0, FEATURES)
     wide = feature < n_features
     origin = tl.load(origins + segment * origin_stride + feature, mask=wide, other=0.0)[None, :]
@@ -61,6 +68,9 @@ def sum_runs(
     for begin in range(first, last, ENTRIES):
         entry = begin + tl.arange(0, ENTRIES)
         inside = entry < last
+        if HALVES:
+            entry -= before
+            entry += tl.where(entry < n_first, begun, others)
         place = tl.load(order + entry, mask=inside, other=0)
         row = place // PER_ROW
         part = tl.load(parts + place, mask=inside, other=0.0)
@@ -93,6 +103,7 @@ def merge_runs(
     before,
     told,
     FEATURES: tl.constexpr,
+    HALVES: tl.constexpr,
     MOVES: tl.constexpr,
     BEFORE: tl.constexpr,
 ):
@@ -101,7 +112,7 @@ def merge_runs(
     Parameters
     ----------
     sums, masses : IN, from `sum_runs`
-    start : (n_segments + 1,) int64, IN, entries of each segment, that runs of `size` were cut from
+    start : int64, IN, entries of each segment as in `sum_runs`, that runs of `size` were cut from
     segment_sums : (n_segments, D) float64, OUT
     segment_masses : (n_segments,) float64, OUT
     moves : (n_segments, D) float64, OUT with MOVES, sums over masses, 0 where there is no mass
@@ -115,8 +126,10 @@ def merge_runs(
     wide = feature < n_features
     total = tl.zeros((FEATURES,), tl.float64)
     mass = tl.zeros((1,), tl.float64)
-    first = first_piece(start, segment, size)
-    n_entries = tl.load(start + segment + 1) - tl.load(start + segment)
+    n_segments, n_parts, part = tl.num_programs(0), tl.num_programs(1), tl.program_id(1)
+    first = first_piece(start, segment, size, n_segments, HALVES)
+    n_entries = members_before(start, segment + 1, n_segments, HALVES)
+    n_entries -= members_before(start, segment, n_segments, HALVES)
     for run in range(first, first + (n_entries + size - 1) // size):
         total += tl.load(sums + run * n_features + feature, mask=wide, other=0.0).to(tl.float64)
         mass += tl.load(masses + run).to(tl.float64)
@@ -127,7 +140,6 @@ def merge_runs(
         move = total / tl.where(mass > 0.0, mass, 1.0)
         tl.store(moves + segment * n_features + feature, move, mask=wide)
         place = segment + tl.arange(0, 1)
-        n_segments, n_parts, part = tl.num_programs(0), tl.num_programs(1), tl.program_id(1)
         if part == 0:
             tl.store(told + place, (mass > 0.0).to(tl.float64))
         gain = mass * tl.sum(tl.where(wide, move * move, 0.0), axis=0)

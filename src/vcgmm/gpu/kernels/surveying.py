@@ -134,3 +134,64 @@ def bits_of(values):
     else:
         bits = values.to(tl.int8, bitcast=True)
     return bits
+
+
+@launched
+@triton.jit
+def scatter_rows(
+    points,
+    stride,
+    n_features,
+    scale,
+    weights,
+    rows,
+    n_rows,
+    scatter,
+    ROWS: tl.constexpr,
+    FEATURES: tl.constexpr,
+):
+    """Weighted scatter of some points about their mean, over their weight: some features by some others a program.
+
+    Parameters
+    ----------
+    points, stride, n_features, scale : IN, as in `search.search_tiles`
+    weights : (N,) float32, IN
+    rows : (n_rows,) int64, IN
+    scatter : (D, D) float32, OUT
+    """
+    feature = tl.program_id(0) * FEATURES + tl.arange(0, FEATURES)
+    other = tl.program_id(1) * FEATURES + tl.arange(0, FEATURES)
+    wide, other_wide = (feature < n_features)[None, :], (other < n_features)[None, :]
+    mass = tl.zeros((ROWS,), tl.float32)
+    mean = tl.zeros((FEATURES,), tl.float32)
+    other_mean = tl.zeros((FEATURES,), tl.float32)
+    for begin in range(0, n_rows, ROWS):
+        place = begin + tl.arange(0, ROWS)
+        inside = place < n_rows
+        row = tl.load(rows + place, mask=inside, other=0)
+        weight = tl.load(weights + row, mask=inside, other=0.0)
+        here = points + row[:, None] * stride
+        a = tl.load(here + feature[None, :], mask=inside[:, None] & wide, other=0).to(tl.float32) * scale
+        b = tl.load(here + other[None, :], mask=inside[:, None] & other_wide, other=0).to(tl.float32) * scale
+        mass += weight
+        mean += tl.sum(weight[:, None] * a, axis=0)
+        other_mean += tl.sum(weight[:, None] * b, axis=0)
+    total = tl.sum(mass, axis=0)
+    mean = mean / total
+    other_mean = other_mean / total
+    products = tl.zeros((FEATURES, FEATURES), tl.float32)
+    for begin in range(0, n_rows, ROWS):
+        place = begin + tl.arange(0, ROWS)
+        inside = place < n_rows
+        row = tl.load(rows + place, mask=inside, other=0)
+        weight = tl.load(weights + row, mask=inside, other=0.0)
+        here = points + row[:, None] * stride
+        a = tl.load(here + feature[None, :], mask=inside[:, None] & wide, other=0).to(tl.float32) * scale
+        b = tl.load(here + other[None, :], mask=inside[:, None] & other_wide, other=0).to(tl.float32) * scale
+        a = weight[:, None] * (a - mean[None, :])
+        products = tl.dot(tl.trans(a), b - other_mean[None, :], products, input_precision="tf32x3")
+    tl.store(
+        scatter + feature[:, None] * n_features + other[None, :],
+        products / total,
+        mask=(feature < n_features)[:, None] & other_wide,
+    )
