@@ -418,7 +418,6 @@ def _roofline(X: torch.Tensor, n_clusters: int, mode: str, bandwidth: float, rat
             3.0 * n_entries * n_features,
         ),
         "entries (sort)": (search.entries, n * 5 * 100.0, 0.0),
-        "sort by cluster": (lambda: sort_by_group(search.labels().contiguous(), n_clusters), n * 100.0, 0.0),
     }
     for name, (work, n_bytes, n_operations) in kernels.items():
         took = milliseconds(work)
