@@ -112,15 +112,17 @@ def directions_of_narrow(points: DevicePoints, rng: np.random.Generator) -> np.n
 
 def scatter_of(points: DevicePoints, rows: torch.Tensor) -> np.ndarray:
     """Scatter of some points (n,) int64 about their mean, over their weight: (D, D) float64, on the host."""
-    n_features = points.n_features
-    scatter = torch.empty((n_features, n_features), device=points.device)
-    features = max(16, min(SCATTERED_FEATURES, power_of_two(n_features)))
-    n_parts = pieces_of(n_features, features)
-    scatter_rows[(n_parts, n_parts)](
-        points.stored, points.stored.stride(0), n_features, points.scale, points.weights, rows, len(rows), scatter,
-        ROWS=SCATTERED_ROWS, FEATURES=features,
+    width, n_blocks = points.n_features + 1, pieces_of(len(rows), SCATTERED_ROWS)
+    products = torch.empty((n_blocks, width, width), device=points.device)
+    features = max(16, min(SCATTERED_FEATURES, power_of_two(width)))
+    n_parts = pieces_of(width, features)
+    scatter_rows[(n_blocks, n_parts, n_parts)](
+        points.stored, points.stored.stride(0), points.n_features, points.scale, points.weights, rows, len(rows),
+        products, ROWS=SCATTERED_ROWS, FEATURES=features,
     )  # fmt: skip
-    return scatter.cpu().numpy().astype(np.float64)
+    total: np.ndarray = products.sum(0, dtype=torch.float64).cpu().numpy()
+    means = total[-1, :-1] / total[-1, -1]
+    return total[:-1, :-1] / total[-1, -1] - np.outer(means, means)
 
 
 def cannot_pay(scatter: np.ndarray) -> bool:

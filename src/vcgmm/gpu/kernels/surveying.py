@@ -136,6 +136,15 @@ def bits_of(values):
     return bits
 
 
+@triton.jit
+def away_from(points, stride, n_features, scale, row, inside, feature, origin):
+    """Coordinates (R, F) of some rows about an origin (F,), and a 1 behind the last feature."""
+    wide = inside[:, None] & (feature < n_features)[None, :]
+    y = tl.load(points + row[:, None] * stride + feature[None, :], mask=wide, other=0).to(tl.float32) * scale
+    y = tl.where(wide, y - origin[None, :], 0.0)
+    return tl.where(inside[:, None] & (feature == n_features)[None, :], 1.0, y)
+
+
 @launched
 @triton.jit
 def scatter_rows(
@@ -146,52 +155,44 @@ def scatter_rows(
     weights,
     rows,
     n_rows,
-    scatter,
+    products,
     ROWS: tl.constexpr,
     FEATURES: tl.constexpr,
 ):
-    """Weighted scatter of some points about their mean, over their weight: some features by some others a program.
+    """Weighted products of all features of some points, and of a 1 behind the last, for each block of them.
+
+    Coordinates are taken about the mean of the first block.
 
     Parameters
     ----------
     points, stride, n_features, scale : IN, as in `search.search_tiles`
     weights : (N,) float32, IN
     rows : (n_rows,) int64, IN
-    scatter : (D, D) float32, OUT
+    products : (n_blocks, D + 1, D + 1) float32, OUT
+    ROWS : constexpr, rows of a block
     """
-    feature = tl.program_id(0) * FEATURES + tl.arange(0, FEATURES)
-    other = tl.program_id(1) * FEATURES + tl.arange(0, FEATURES)
-    wide, other_wide = (feature < n_features)[None, :], (other < n_features)[None, :]
-    mass = tl.zeros((ROWS,), tl.float32)
-    mean = tl.zeros((FEATURES,), tl.float32)
-    other_mean = tl.zeros((FEATURES,), tl.float32)
-    for begin in range(0, n_rows, ROWS):
-        place = begin + tl.arange(0, ROWS)
-        inside = place < n_rows
-        row = tl.load(rows + place, mask=inside, other=0)
-        weight = tl.load(weights + row, mask=inside, other=0.0)
-        here = points + row[:, None] * stride
-        a = tl.load(here + feature[None, :], mask=inside[:, None] & wide, other=0).to(tl.float32) * scale
-        b = tl.load(here + other[None, :], mask=inside[:, None] & other_wide, other=0).to(tl.float32) * scale
-        mass += weight
-        mean += tl.sum(weight[:, None] * a, axis=0)
-        other_mean += tl.sum(weight[:, None] * b, axis=0)
-    total = tl.sum(mass, axis=0)
-    mean = mean / total
-    other_mean = other_mean / total
-    products = tl.zeros((FEATURES, FEATURES), tl.float32)
-    for begin in range(0, n_rows, ROWS):
-        place = begin + tl.arange(0, ROWS)
-        inside = place < n_rows
-        row = tl.load(rows + place, mask=inside, other=0)
-        weight = tl.load(weights + row, mask=inside, other=0.0)
-        here = points + row[:, None] * stride
-        a = tl.load(here + feature[None, :], mask=inside[:, None] & wide, other=0).to(tl.float32) * scale
-        b = tl.load(here + other[None, :], mask=inside[:, None] & other_wide, other=0).to(tl.float32) * scale
-        a = weight[:, None] * (a - mean[None, :])
-        products = tl.dot(tl.trans(a), b - other_mean[None, :], products, input_precision="tf32x3")
+    block = tl.program_id(0)
+    feature = tl.program_id(1) * FEATURES + tl.arange(0, FEATURES)
+    other = tl.program_id(2) * FEATURES + tl.arange(0, FEATURES)
+    place = tl.arange(0, ROWS)
+    zero = tl.zeros((FEATURES,), tl.float32)
+    row = tl.load(rows + place, mask=place < n_rows, other=0)
+    n_first = tl.minimum(n_rows, ROWS).to(tl.float32)
+    origin = (
+        tl.sum(away_from(points, stride, n_features, scale, row, place < n_rows, feature, zero), axis=0) / n_first
+    )
+    beyond = (
+        tl.sum(away_from(points, stride, n_features, scale, row, place < n_rows, other, zero), axis=0) / n_first
+    )
+    place += block * ROWS
+    inside = place < n_rows
+    row = tl.load(rows + place, mask=inside, other=0)
+    a = away_from(points, stride, n_features, scale, row, inside, feature, origin)
+    b = away_from(points, stride, n_features, scale, row, inside, other, beyond)
+    a *= tl.load(weights + row, mask=inside, other=0.0)[:, None]
+    width = n_features + 1
     tl.store(
-        scatter + feature[:, None] * n_features + other[None, :],
-        products / total,
-        mask=(feature < n_features)[:, None] & other_wide,
+        products + (block * width + feature[:, None]) * width + other[None, :],
+        tl.dot(tl.trans(a), b, input_precision="tf32x3"),
+        mask=(feature < width)[:, None] & (other < width)[None, :],
     )
