@@ -195,8 +195,7 @@ class DeviceSearch:
             step = stepper.take(used, way, sums, totals, has_before=before is not None)
         told = facts_of(Told(totals, self._stream), sums.n_parts, step)
         # What the next step begins with, and what need not be in time, while the host waits for this one.
-        nearest, start = entries.order[: len(self.points)], entries.start[: entries.n_clusters + 1]
-        self._cells = self._tiled(nearest, start, entries.per_row)
+        self.group_by(entries)
         self._moves = sums.moves
         if step is not None:
             ahead = self.search(used, step.variance) if self.neighbourhoods.stays else None
@@ -261,6 +260,11 @@ class DeviceSearch:
         )  # fmt: skip
         self._only_labels = False
         return Found(posterior.facts, pieces, len(points) * near.lists.longest)
+
+    def group_by(self, entries: Entries) -> None:
+        """Begin the next search with winners that are sorted already."""
+        nearest, start = entries.order[: len(self.points)], entries.start[: entries.n_clusters + 1]
+        self._cells = self._tiled(nearest, start, entries.per_row)
 
     def _group(self, n_clusters: int) -> Cells:
         """Points by their nearest cluster, where no E-step has sorted its winners."""
