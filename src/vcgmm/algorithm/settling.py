@@ -14,8 +14,6 @@ from .relocation import Relocating
 WORTH = 0.005
 ROUNDS = 5
 
-STEP = 1.0
-
 
 def settle(
     model: SharedModel, search: Relocating, means: np.ndarray, rng: np.random.Generator
@@ -39,7 +37,7 @@ def settle(
     for _ in range(ROUNDS):
         statistics = model.e_step(Shared(model.start_at(means), math.nan))
         n_evaluations += statistics.n_evaluations
-        means = model.start_at(statistics.moved(STEP))
+        means = model.start_at(statistics.moved(1.0))
         del statistics  # sums as large as the means
         moved = search.relocate(means, rng)
         means = moved.means
