@@ -10,6 +10,42 @@ from .forms import pair_costs
 from .launching import launched
 
 
+@triton.jit
+def add_entries(
+    points,
+    stride,
+    n_features,
+    scale,
+    order,
+    parts,
+    first,
+    last,
+    origin,
+    feature,
+    total,
+    total_squares,
+    mass,
+    PER_ROW: tl.constexpr,
+    ENTRIES: tl.constexpr,
+    SQUARES: tl.constexpr,
+):
+    """Add part (y - origin) of the entries order[first:last] to the total (F,), squares likewise, and parts."""
+    wide = (feature < n_features)[None, :]
+    for begin in range(first, last, ENTRIES):
+        entry = begin + tl.arange(0, ENTRIES)
+        inside = entry < last
+        place = tl.load(order + entry, mask=inside, other=0)
+        row = place // PER_ROW
+        part = tl.load(parts + place, mask=inside, other=0.0)
+        y = tl.load(points + row[:, None] * stride + feature[None, :], mask=inside[:, None] & wide, other=0)
+        away = y.to(tl.float32) * scale - origin[None, :]
+        total += tl.sum(away * part[:, None], axis=0)
+        if SQUARES:
+            total_squares += tl.sum(away * away * part[:, None], axis=0)
+        mass += part
+    return total, total_squares, mass
+
+
 @launched
 @triton.jit
 def sum_runs(
@@ -54,34 +90,26 @@ def sum_runs(
     segment, first, last = members_of(start, n_segments, SIZE, run, STEPS, HALVES)
     if first >= last:
         return
-    if HALVES:
-        before = members_before(start, segment, n_segments, HALVES)
-        begun = tl.load(start + segment)
-        n_first = tl.load(start + segment + 1) - begun
-        others = tl.load(start + n_segments + segment) - n_first
     feature = tl.program_id(1) * FEATURES + tl.arange(0, FEATURES)
     wide = feature < n_features
-    origin = tl.load(origins + segment * origin_stride + feature, mask=wide, other=0.0)[None, :]
+    origin = tl.load(origins + segment * origin_stride + feature, mask=wide, other=0.0)
     total = tl.zeros((FEATURES,), tl.float32)
     total_squares = tl.zeros((FEATURES,), tl.float32)
     mass = tl.zeros((ENTRIES,), tl.float32)
-    for begin in range(first, last, ENTRIES):
-        entry = begin + tl.arange(0, ENTRIES)
-        inside = entry < last
-        if HALVES:
-            entry -= before
-            entry += tl.where(entry < n_first, begun, others)
-        place = tl.load(order + entry, mask=inside, other=0)
-        row = place // PER_ROW
-        part = tl.load(parts + place, mask=inside, other=0.0)
-        y = tl.load(
-            points + row[:, None] * stride + feature[None, :], mask=inside[:, None] & wide[None, :], other=0
-        )
-        away = y.to(tl.float32) * scale - origin
-        total += tl.sum(away * part[:, None], axis=0)
-        if SQUARES:
-            total_squares += tl.sum(away * away * part[:, None], axis=0)
-        mass += part
+    if HALVES:  # one after the other, so that each is a run of entries
+        before = members_before(start, segment, n_segments, HALVES)
+        begun = tl.load(start + segment)
+        end = before + tl.load(start + segment + 1) - begun
+        total, total_squares, mass = add_entries(
+            points, stride, n_features, scale, order + (begun - before), parts, first, tl.minimum(last, end),
+            origin, feature, total, total_squares, mass, PER_ROW, ENTRIES, SQUARES,
+        )  # fmt: skip
+        order += tl.load(start + n_segments + segment) - end
+        first = tl.maximum(first, end)
+    total, total_squares, mass = add_entries(
+        points, stride, n_features, scale, order, parts, first, last, origin, feature, total, total_squares, mass,
+        PER_ROW, ENTRIES, SQUARES,
+    )  # fmt: skip
     tl.store(sums + run * n_features + feature, total, mask=wide)
     if SQUARES:
         tl.store(squares + run * n_features + feature, total_squares, mask=wide)
