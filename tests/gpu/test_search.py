@@ -24,6 +24,7 @@ from vcgmm.gpu.nearest import (  # noqa: E402
     unlisted_distances,
 )
 from vcgmm.gpu.points import DevicePoints  # noqa: E402
+from vcgmm.gpu.sums import entries_of  # noqa: E402
 from vcgmm.gpu.tiling import Tiling  # noqa: E402
 
 #: How far squared distances of unit-scale data may be from the truth, by what products are computed in.
@@ -149,8 +150,22 @@ def test_an_e_step_is_that_of_the_formulas(device: Any, mode: str) -> None:
     assert scatter == pytest.approx(float((exact_shares * near).sum()), rel=tolerance)
     assert error == pytest.approx(float((weights * near[:, 0]).sum()), rel=tolerance)
     assert n_unlisted == 0  # there were none before
-    assert (posterior.keys == torch.where(posterior.shares > 0, winners, n_clusters)).all()
-    assert (posterior.labels == winners[:, 0]).all()
+    keys = torch.where(posterior.shares > 0, winners + n_clusters, 2 * n_clusters)
+    keys[:, 0] = winners[:, 0]
+    assert (posterior.keys == keys).all()
+
+    # What is sorted by them is also points by their nearest winner.
+    entries = entries_of(posterior.keys, posterior.shares, n_clusters)
+    pieces = cut(entries.start[: n_clusters + 1], tiles.points, n)
+    again, order = torch.empty_like(winners), entries.order[:n]
+    launch_search(
+        points, order, pieces, means, lists, means, tiles, mode, again, precision=precision,
+        posterior=posterior.with_facts(len(pieces)), per_row=n_best,
+    )  # fmt: skip
+    assert (order // n_best == sort_by_group(winners[:, 0], n_clusters).order).all()
+    assert (again[:, 0] == winners[:, 0]).float().mean() > 0.9  # about other origins
+    near = exact.gather(1, again.long())
+    torch.testing.assert_close(near, exact.sort(1).values[:, :n_best], atol=TOLERANCE[mode], rtol=0)
 
 
 def test_without_a_precision_the_nearest_takes_all(device: Any) -> None:
@@ -174,7 +189,7 @@ def test_without_a_precision_the_nearest_takes_all(device: Any) -> None:
         posterior=posterior,
     )
     assert posterior.shares.tolist() == [[1.0, 0.0, 0.0]] * 20
-    assert (posterior.keys[:, 1:] == 4).all()  # nobody
+    assert (posterior.keys[:, 1:] == 8).all()  # nobody
     assert posterior.facts.sum(0)[2].item() == pytest.approx(
         squares(X, means).min(1).values.sum().item(), rel=1e-5
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -204,14 +205,16 @@ def test_greedy_seeds_lower_the_error_as_they_say(device: Any) -> None:
     wanted = np.array([6, 0, 9])
     found = seed_cells(points, cells, wanted, 1000, 3, torch.Generator(device).manual_seed(0))
     assert found.start.tolist() == [0, 6, 6, 15]
-    for cell, (a, b) in enumerate(zip(found.start[:-1], found.start[1:], strict=True)):
+    bounds, potentials = found.start_here, found.potentials.tolist()
+    assert bounds.tolist() == found.start.tolist()
+    for cell, (a, b) in enumerate(pairwise(bounds)):
         here = np.flatnonzero(labels.cpu().numpy() == cell)
-        rows = found.rows[a:b]
+        rows = found.rows[a:b].cpu().numpy()
         assert set(rows) <= set(here)
         assert len(set(rows)) == len(rows)
         for k in range(1, len(rows) + 1):  # the sample is all of the cell
             distances = ((X[here][:, None] - X[rows[:k]][None]) ** 2).sum(2).min(1)
-            assert found.potentials[a + k - 1] == pytest.approx(float(weights[here] @ distances), rel=1e-4)
+            assert potentials[a + k - 1] == pytest.approx(float(weights[here] @ distances), rel=1e-4)
 
 
 def test_seeds_are_the_same_either_way(device: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,7 +230,7 @@ def test_seeds_are_the_same_either_way(device: Any, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("vcgmm.gpu.greedy.TABLE_VALUES", 0)
     by_blocks = found()
     assert by_tables.rows.tolist() == by_blocks.rows.tolist()
-    np.testing.assert_allclose(by_tables.potentials, by_blocks.potentials, rtol=1e-5)
+    torch.testing.assert_close(by_tables.potentials, by_blocks.potentials, rtol=1e-5, atol=0)
 
 
 @pytest.mark.usefixtures("either_way")
@@ -239,7 +242,7 @@ def test_first_seeds_are_drawn_by_weight_and_later_ones_by_distance(device: Any)
         draws = torch.Generator(device).manual_seed(seed)
         found = seed_cells(points, Partition.whole(points), np.array([3]), 4, 3, draws)
         firsts.append(int(found.rows[0]))
-        assert set(found.rows[:2]) == {0, 3}  # no others have any weight
+        assert set(found.rows[:2].tolist()) == {0, 3}  # no others have any weight
         assert found.rows[2] == -1
         assert found.potentials[1] == found.potentials[2] == 0.0
     assert 20 <= firsts.count(3) < 40

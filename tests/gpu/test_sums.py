@@ -32,7 +32,8 @@ def test_sums_are_those_of_the_winners(device: Any, n: int, n_features: int, n_c
     winners = torch.from_numpy(rng.integers(0, n_clusters - 1, (n, 2)).astype(np.int32)).to(device)  # one is empty
     parts = torch.from_numpy(rng.random((n, 2)).astype(np.float32)).to(device)
     parts[::3, 1] = 0.0
-    keys = torch.where(parts > 0, winners, n_clusters)
+    keys = torch.where(parts > 0, winners + n_clusters, 2 * n_clusters)
+    keys[:, 0] = winners[:, 0]
     entries = entries_of(keys, parts, n_clusters)
     found = weighted_sums(points_of(X), entries, means, squares=True)
     shares = torch.zeros((n, n_clusters), dtype=torch.float64, device=device)
@@ -57,6 +58,9 @@ def test_sums_are_those_of_the_winners(device: Any, n: int, n_features: int, n_c
     behind = entries.order[int(entries.start[-1]) :]
     assert (parts.view(-1)[behind] == 0).all()
     assert (entries.rows() == entries.order // 2).all()
+    there = torch.arange(int(entries.start[-1]), device=device)
+    assert (entries.clusters()[there] == winners.view(-1)[entries.order[there]]).all()
+    assert (entries.order[:n] % 2 == 0).all()  # those who are nearest come first
     again = weighted_sums(points_of(X), entries_of(keys, parts, n_clusters), means)
     assert (again.shifts == found.shifts).all()
 

@@ -37,7 +37,7 @@ def settle(
     for _ in range(ROUNDS):
         statistics = model.e_step(Shared(model.start_at(means), math.nan))
         n_evaluations += statistics.n_evaluations
-        means = model.m_step(statistics, 1.0).means
+        means = model.start_at(statistics.moved(1.0))
         del statistics  # sums as large as the means
         moved = search.relocate(means, rng)
         means = moved.means

@@ -96,7 +96,7 @@ class DeviceAttempts(Attempts):
         settings = self.problem.settings
         plain = settings.is_shared and settings.metric == "euclidean" and self.keep is None
         if plain and isinstance(search, DeviceSearch) and len(self.on_device) <= FEW:
-            search.run_ahead(settings.relaxation)
+            search.run_ahead(settings.relaxation, settings.max_iter - len(now.fit.bounds))
         return super()._improve(now, search)
 
     def _make_search(self, attempt: int, labels: torch.Tensor, error: float) -> DeviceSearch:

@@ -35,17 +35,20 @@ class CellSeeds:
 
     Attributes
     ----------
-    rows : (n_seeds,) int64 array
+    rows : (n_seeds,) int64 tensor
         -1 where a cell has run out of different rows.
-    potentials : (n_seeds,) float64 array
+    potentials : (n_seeds,) float64 tensor
         The cell's squared error once this seed is there, estimated on a sample.
-    start : (n_cells + 1,) int64 array
+    start : (n_cells + 1,) int64 tensor
         Cell i has the seeds start[i]..start[i + 1] - 1.
+    start_here : (n_cells + 1,) int64 array
+        The same on the host.
     """
 
-    rows: np.ndarray
-    potentials: np.ndarray
-    start: np.ndarray
+    rows: torch.Tensor
+    potentials: torch.Tensor
+    start: torch.Tensor
+    start_here: np.ndarray
 
 
 def seed_cells(
@@ -74,14 +77,14 @@ def seed_cells(
     sample = cells.sample(np.minimum(cells.sizes, sample_per_seed * wanted), draws)
     bounds = np.concatenate([[0], np.cumsum(wanted)])
     n_seeds = int(bounds[-1])
-    found = torch.empty((2, n_seeds), dtype=torch.float64, device=device)
-    if len(sample.groups.order):
+    start = upload(bounds, device)
+    rows = torch.empty(n_seeds, dtype=torch.int64, device=device)
+    potentials = torch.empty(n_seeds, dtype=torch.float64, device=device)
+    if n_seeds:
         uniforms = torch.rand((n_seeds, n_trials), generator=draws, dtype=torch.float64, device=device)
-        start = upload(bounds, device)
         fill = _by_tables if _tables_fit(sample.sizes) else _by_blocks
-        fill(points, sample, start, uniforms, found[0].view(torch.int64), found[1])
-    seeds, potentials = found.cpu().numpy()
-    return CellSeeds(seeds.view(np.int64), potentials, bounds)
+        fill(points, sample, start, uniforms, rows, potentials)
+    return CellSeeds(rows, potentials, start, bounds)
 
 
 def _tables_fit(sizes: np.ndarray) -> bool:

@@ -147,7 +147,9 @@ class DeviceJointSearch(DeviceSearch):
         means, costs = aligned(as_tensor(natural.means, device)), Costs.of(natural, self.family, device)
         linked = self.compare_joints().update_to(means, costs)
         found = self.search(means, 1.0, costs)
-        sums = weighted_sums(self.points, self.entries(), means, squares=True)
+        entries = self.entries()
+        sums = weighted_sums(self.points, entries, means, squares=True)
+        self.group_by(entries)
         by_cell = sums_of_pieces(found.facts, found.pieces)
         totals = found.totals()
         log_sum = totals.log_sum - self.total_weight * natural.constant

@@ -18,8 +18,8 @@ POINTS, CENTRES, FEATURES, WARPS = 64, 64, 16, 4
 #: Sums by tile of at most so many values are kept.
 SUMMED_VALUES = 1 << 28
 
-#: Tiles of a cell, and features of them, that are added up at a time.
-ADDED_TILES, ADDED_FEATURES = 16, 64
+#: Tiles of a cell, at least and at most, and features of them, that are added up at a time; tiles of a warp.
+ADDED_TILES, MOST_ADDED_TILES, ADDED_FEATURES, WARP_TILES = 16, 64, 64, 8
 
 
 def lloyd_steps(
@@ -36,7 +36,7 @@ def lloyd_steps(
     ----------
     points : DevicePoints
     groups : Groups
-        Points of every cell; a sample will do.
+        Points of every cell; a sample will do.  Behind the last there may be places without a point.
     origins : (n_cells, D) float32 tensor
         What coordinates of a cell are taken about.
     lists : Lists
@@ -67,6 +67,7 @@ def _by_tiles(
     n_cells, n_features, start, width = len(lists), points.n_features, lists.start, lists.longest
     pieces = cut(groups.start, POINTS, len(groups.order))
     sums = torch.empty(len(pieces) * width * (n_features + 1), dtype=torch.float32, device=points.device)
+    tiles = min(MOST_ADDED_TILES, max(ADDED_TILES, power_of_two(len(groups.order) // (POINTS * n_cells))))
     for _ in range(steps):
         sum_by_nearest[(len(pieces),)](
             points.stored, points.stored.stride(0), n_features, points.scale, groups.order, pieces.table, origins,
@@ -77,8 +78,8 @@ def _by_tiles(
         )  # fmt: skip
         move_centres[(n_cells, width)](
             sums, groups.start, POINTS, n_features, origins, origins.stride(0), start, width, centres,
-            centres.stride(0), TILES=ADDED_TILES,
-            FEATURES=min(ADDED_FEATURES, power_of_two(n_features)), num_warps=2,
+            centres.stride(0), TILES=tiles,
+            FEATURES=min(ADDED_FEATURES, power_of_two(n_features)), num_warps=tiles // WARP_TILES,
         )  # fmt: skip
     return centres
 
@@ -92,9 +93,10 @@ def _by_sorting(
     steps: int,
 ) -> torch.Tensor:
     """With points sorted by centre, where sums by tile would take too much memory."""
+    nobody = torch.arange(len(groups.order), device=points.device) >= groups.start[-1]
     for _ in range(steps):
         ids, _ = nearest_listed(points, groups, origins, lists, centres, by_place=True)
-        members = sort_by_group(ids.view(-1), len(centres))
+        members = sort_by_group(ids.view(-1).masked_fill_(nobody, len(centres)), len(centres))
         entries = Entries(groups.order[members.order], points.weights, members.start)
         centres = aligned(centres + weighted_sums(points, entries, centres).moves)
     return centres

@@ -54,23 +54,19 @@ class Posterior:
     ----------
     shares : (N', C') float32 tensor
     keys : (N', C') int tensor
-    labels : (N',) int tensor
     facts : (n_pieces, 4) float64 tensor
     """
 
     shares: torch.Tensor
     keys: torch.Tensor
-    labels: torch.Tensor
     facts: torch.Tensor
 
     @classmethod
     def empty(cls, shape: tuple[int, int], n_clusters: int, device: torch.device) -> Posterior:
         """Room for that of points and winners (N', C'); facts are made when the number of pieces is known."""
-        kind = label_type(n_clusters)
         return cls(
             torch.empty(shape, dtype=torch.float32, device=device),
-            torch.empty(shape, dtype=kind, device=device),
-            torch.empty(shape[0], dtype=kind, device=device),
+            torch.empty(shape, dtype=label_type(2 * n_clusters), device=device),
             torch.empty((0, N_FACTS), dtype=torch.float64, device=device),
         )
 
@@ -159,11 +155,13 @@ def launch_search(
     precision: float | torch.Tensor = -1.0,
     posterior: Posterior | None = None,
     costs: Costs | None = None,
+    per_row: int = 1,
     by_place: bool = False,
 ) -> None:
     """Run `search_tiles`; what is None is neither read nor written.
 
-    A tensor in the place of the precision is a variance that only the device knows.
+    A tensor in the place of the precision is a variance that only the device knows; `order` holds rows, each
+    `per_row` times as large or a bit more.
     """
     n_best = winners.shape[1]
     form, precisions, offsets = Costs.parts(costs, centres)
@@ -190,7 +188,6 @@ def launch_search(
         winners if near is None else near,
         winners if posterior is None else posterior.shares,
         winners if posterior is None else posterior.keys,
-        winners if posterior is None else posterior.labels,
         len(centres),
         winners if posterior is None else posterior.facts,
         N_BEST=n_best,
@@ -203,6 +200,7 @@ def launch_search(
         FORM=form,
         HAS_OLD=old is not None,
         POSTERIOR=posterior is not None,
+        PER_ROW=per_row,
         BY_PLACE=by_place,
         TOLD=not isinstance(precision, float),
         num_warps=tiles.n_warps,

@@ -11,7 +11,7 @@ from ..algorithm.cells import FOLLOWERS, GROUP_SIZE, LINKED_AT_FIRST, LINKED_EVE
 from ..algorithm.random import generator
 from ..kernels.neighbors import BAND
 from .cells import Groups, label_type, sort_by_group
-from .kernels.ranking import compare_all, join_lists
+from .kernels.ranking import compare_all, join_lists, list_by_band
 from .nearest import lists_of
 from .ranking import AT_ONCE, COMPARED, distinct_in_order, in_order, ranked
 from .sizes import pieces_of, power_of_two
@@ -21,6 +21,9 @@ ALL_COMPARED = 4096
 
 #: Clusters, others and features of them that a program compares at a time.
 COMPARED_ROWS, COMPARED_OTHERS, COMPARED_FEATURES = 64, 128, 16
+
+#: Places on lists that a program looks at.
+LISTED = 1024
 
 #: Warps that make one list of candidates.
 JOINING_WARPS = 2
@@ -298,9 +301,13 @@ def follower_groups(nearest: torch.Tensor) -> Groups:
     """
     n_clusters, length = nearest.shape
     n_places = length - 1 + -(length - 1) % BAND
-    listed = nearest.new_full((n_clusters, n_places), n_clusters, dtype=label_type(n_clusters))
-    listed[:, : length - 1] = nearest[:, 1:]
-    return sort_by_group(listed.view(n_clusters, -1, BAND).transpose(0, 1).reshape(-1), n_clusters)
+    n_listed = n_clusters * n_places
+    listed = torch.empty(n_listed, dtype=label_type(n_clusters), device=nearest.device)
+    if n_listed:
+        list_by_band[(pieces_of(n_listed, LISTED),)](
+            nearest, n_clusters, length, n_listed, listed, BAND=BAND, PLACES=LISTED
+        )
+    return sort_by_group(listed, n_clusters)
 
 
 def followers_of(nearest: torch.Tensor, room: int) -> torch.Tensor:

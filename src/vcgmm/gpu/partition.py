@@ -62,17 +62,29 @@ class Partition:
 
     def sample(self, counts: np.ndarray, draws: torch.Generator) -> Partition:
         """Some members of every group, one from each of `counts` (n_groups,) equal runs of them."""
-        device, n_groups = self.masses.device, len(self)
         bounds = np.concatenate([[0], np.cumsum(counts)])
-        n_sampled, start = int(bounds[-1]), upload(bounds, device)
+        n_sampled, device = int(bounds[-1]), self.masses.device
         uniforms = torch.rand(n_sampled, generator=draws, dtype=torch.float64, device=device)
-        sample = torch.empty(n_sampled, dtype=torch.int64, device=device)
+        return Partition(self.sampled(upload(bounds, device), uniforms), counts, self.masses, self.errors)
+
+    def sampled(self, start: torch.Tensor, uniforms: torch.Tensor) -> Groups:
+        """As `sample`, where only the device need know how many.
+
+        Parameters
+        ----------
+        start : (n_groups + 1,) int64 tensor
+            Where those of each group begin.
+        uniforms : (n,) float64 tensor
+            As many as there may be.
+        """
+        n_sampled, n_groups = uniforms.shape[0], len(self)
+        sample = torch.empty(n_sampled, dtype=torch.int64, device=uniforms.device)
         if n_sampled:
             sample_groups[(pieces_of(n_sampled, SAMPLED),)](
-                self.groups.order, self.groups.start, start, n_groups, uniforms, n_sampled, sample,
+                self.groups.order, self.groups.start, start, n_groups, uniforms, sample,
                 STEPS=n_groups.bit_length(), MEMBERS=SAMPLED,
             )  # fmt: skip
-        return Partition(Groups(sample, start), counts, self.masses, self.errors)
+        return Groups(sample, start)
 
 
 def columns_of(points: DevicePoints, rows: torch.Tensor) -> torch.Tensor:

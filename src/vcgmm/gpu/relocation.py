@@ -36,7 +36,12 @@ FEATURES = 16
 
 
 def relocate(
-    points: DevicePoints, order: torch.Tensor, winners: torch.Tensor, means: torch.Tensor, draws: torch.Generator
+    points: DevicePoints,
+    order: torch.Tensor,
+    winners: torch.Tensor,
+    means: torch.Tensor,
+    draws: torch.Generator,
+    per_row: int = 1,
 ) -> Relocated:
     """Move clusters to where they lower the error more; their means are on the device.
 
@@ -46,16 +51,17 @@ def relocate(
     ----------
     points : DevicePoints
     order : (N',) int64 tensor
-        All points, those near each other together.
+        All points, those near each other together, each `per_row` times as large or a bit more.
     winners : (N', C') int32 tensor
         Clusters near each point; -1 where there is none, the first one always is.  In the end that is the nearest
         as far as it is known, and there are no others.
     means : (C, D) float64 tensor
     draws : torch.Generator
+    per_row : int
     """
     n_clusters, device = len(means), points.device
     used = aligned(means)
-    labels, rivals, distances = nearest_winners(points, order, winners, used)
+    labels, rivals, distances = nearest_winners(points, order, winners, used, per_row)
     groups = sort_by_group(labels, n_clusters)
     errors, losses = survey(points, groups, distances)
     n_tried = max(1, int(TRIED * n_clusters))
@@ -124,13 +130,13 @@ def brought(*tensors: torch.Tensor) -> Callable[[], list[np.ndarray]]:
 
 
 def nearest_winners(
-    points: DevicePoints, order: torch.Tensor, winners: torch.Tensor, means: torch.Tensor
+    points: DevicePoints, order: torch.Tensor, winners: torch.Tensor, means: torch.Tensor, per_row: int = 1
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Nearest and second nearest winner of every point, (N',) int32 each, and squared distances, (2, N') float32.
 
     Parameters
     ----------
-    points, order, winners : as in `relocate`
+    points, order, winners, per_row : as in `relocate`
     means : (C, D) float32 tensor
     """
     n_points, device = len(points), points.device
@@ -139,7 +145,7 @@ def nearest_winners(
     two_nearest[(pieces_of(n_points, COMPARED),)](
         points.stored, points.stored.stride(0), points.n_features, points.scale, order, n_points, winners, means,
         means.stride(0), labels, rivals, distances, N_BEST=winners.shape[1],
-        LOOKED_AT=min(winners.shape[1], LOOKED_AT), POINTS=COMPARED,
+        LOOKED_AT=min(winners.shape[1], LOOKED_AT), PER_ROW=per_row, POINTS=COMPARED,
         FEATURES=min(COMPARED_FEATURES, power_of_two(points.n_features)),
     )  # fmt: skip
     return labels, rivals, distances

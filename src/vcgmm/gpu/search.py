@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -12,17 +13,18 @@ from ..algorithm.estep import State
 from ..algorithm.mstep import Statistics, initial_variance
 from ..algorithm.relocation import Relocated
 from .ahead import N_TOLD, Step, Stepper
-from .arrays import DeviceArray, Told, as_tensor
-from .cells import Groups, Pieces, cut, sort_by_group
+from .arrays import Told, as_tensor
+from .cells import Pieces, cut, sort_by_group
 from .costs import Costs
 from .functions import totals_of
 from .nearest import Posterior, distances_of, launch_search, unlisted_distances
 from .neighbourhoods import DeviceNeighbourhoods
 from .points import DevicePoints, current_stream
 from .relocation import relocate
+from .statistics import DeviceStatistics, Facts, facts_of
 from .sums import Entries, entries_of, weighted_sums
 from .tiling import Tiling, aligned, tiling
-from .ways import Masses, Means, Way
+from .ways import Means, Way
 
 
 @dataclass(frozen=True)
@@ -58,47 +60,27 @@ class Totals(NamedTuple):
 
 
 class Begun(NamedTuple):
-    """An E-step that has begun: its means (C, D) float32, the step that led there, its search if under way."""
+    """An E-step that has begun: its means (C, D) float32, the step that led there, its search if under way.
+
+    The step knows of itself once the facts of the E-step before are told.
+    """
 
     means: torch.Tensor
     step: Step
     found: Found | None
+    told: Callable[[], Facts]
 
 
 class Cells(NamedTuple):
-    """Points by their nearest cluster, and the tiles of a search over them."""
+    """Points by their nearest cluster, and the tiles of a search over them.
 
-    groups: Groups
-    pieces: Pieces
-    tiles: Tiling
-
-
-@dataclass(frozen=True)
-class DeviceStatistics(Statistics):
-    """Those of an E-step on the device, which has taken what follows from the sums of a cluster along with them.
-
-    Attributes
-    ----------
-    found_moves : (C, D) float64
-    found_gain : float
+    The order holds points as they lie one after the other, each `per_row` times as large or a bit more.
     """
 
-    found_moves: np.ndarray
-    found_gain: float
-
-    @property
-    def moves(self) -> np.ndarray:
-        """As of `Statistics`."""
-        return self.found_moves
-
-    def moved(self, step: float) -> np.ndarray:
-        """As of `Statistics`, but not in place: where it leads may never be asked for."""
-        return self.means + (self.moves if step == 1.0 else step * self.moves)
-
-    @property
-    def gain(self) -> float:
-        """Likewise."""
-        return self.found_gain
+    order: torch.Tensor
+    per_row: int
+    pieces: Pieces
+    tiles: Tiling
 
 
 class DeviceSearch:
@@ -139,12 +121,12 @@ class DeviceSearch:
         self._posterior = Posterior.empty(shape, n_clusters, points.device)
         self._used: torch.Tensor | None = None
         self._stepper: Stepper | None = None
+        self._n_steps = 0  # that may follow, where there is one
         self._begin_anew(start_error)
         self._stream = current_stream(points.device)
 
     def _begin_anew(self, error: float | Told) -> None:
         """Go on from the first winners alone, with the weighted squared distance to them."""
-        self._posterior.labels.copy_(self.winners[:, 0])
         self._only_labels = True
         self._start_error = error
         self._cells: Cells | None = None
@@ -172,7 +154,7 @@ class DeviceSearch:
         totals = self.search(used, -1.0).totals()
         return totals.error, linked + totals.n_evaluations
 
-    def run_ahead(self, longest: float) -> None:
+    def run_ahead(self, longest: float, n_steps: int) -> None:
         """Begin E-steps while the host is still busy with the one before, but for those that link clusters.
 
         EM must go on by `next_step` and `m_step`, and look at nothing here but at `neighbors` when it has ended:
@@ -182,59 +164,44 @@ class DeviceSearch:
         ----------
         longest : float
             Step that `next_step` is given.
+        n_steps : int
+            E-steps that are asked for at most.
         """
-        points = self.points
+        points, self._n_steps = self.points, n_steps
         self._stepper = Stepper(longest, points.n_features, self.total_weight, self.variance_floor, points.device)
 
     def e_step(self, means: Any, variance: float | None) -> Statistics:
         """New winners and neighbours, and the sums of the M-step."""
-        begun, self._begun = self._begun, None
+        begun, self._begun, found = self._begun, None, None
+        if begun is not None:
+            begun.told()
         if begun is not None and begun.step.leads_to(means, variance):
             used, found = begun.means, begun.found
         else:
-            used, found = aligned(as_tensor(means, self.points.device), self._used), None
+            used = aligned(as_tensor(means, self.points.device), self._used)
         self._used = used
         linked = self.neighbourhoods.update(used)
         if variance is None:  # the error of the start may still be on its way: clusters are linked in the meantime
             variance = initial_variance(self.start_error, self.total_weight, used.shape[1], self.variance_floor)
+        has_old = found is not None or not self._only_labels
         found = found or self.search(used, 0.5 / variance)
-        before = self._moves
-        sums = weighted_sums(self.points, self.entries(), used, before=before)
-        way = Way(sums.moves)
-        arrays: dict[str, Any] = {
-            "means": Means(used.double()),
-            "shifts": DeviceArray(sums.shifts),
-            "found_moves": way,
-        }
-        stepper, step = self._stepper, None
+        before, entries = self._moves, self.entries()
+        sums = weighted_sums(self.points, entries, used, before=before)
+        way, there = Way(sums.moves), Means(used.double())
+        self._n_steps -= 1
+        stepper, step = self._stepper if self._n_steps > 0 else None, None
         totals = totals_of(sums.told, found.facts, 0 if stepper is None else N_TOLD)
         if stepper is not None:
             step = stepper.take(used, way, sums, totals, has_before=before is not None)
-        told = Told(totals, self._stream)
+        told = facts_of(Told(totals, self._stream), sums.n_parts, step)
         # What the next step begins with, and what need not be in time, while the host waits for this one.
-        self._cells = self._group(len(used))
+        self.group_by(entries)
         self._moves = sums.moves
         if step is not None:
             ahead = self.search(used, step.variance) if self.neighbourhoods.stays else None
-            self._begun = Begun(used, step, ahead)
-        log_sum, scatter, _, n_unlisted, n_active, *others = told.tolist()
-        if step is not None:
-            *others, step.length_told, step.variance_told = others
-        parts = range(0, len(others), sums.n_parts)
-        gain, *products = (sum(others[first : first + sums.n_parts]) for first in parts)
-        masses: Any = Masses(sums.masses, int(n_active))
-        if before is not None:
-            masses = Masses(sums.masses, int(n_active), (before, sums.moves), (products[0], products[1]))
-        return DeviceStatistics(
-            variance=variance,
-            masses=masses,
-            scatter=scatter,
-            log_sum=log_sum,
-            total_weight=self.total_weight,
-            n_evaluations=linked + found.n_evaluations + int(n_unlisted),
-            found_gain=gain,
-            **arrays,
-        )
+            self._begun = Begun(used, step, ahead, told)
+        n_listed = linked + found.n_evaluations
+        return DeviceStatistics(there, variance, self.total_weight, sums, way, before, told, n_listed, has_old)
 
     def scatter(self, statistics: Statistics, means: Any) -> float:  # noqa: ARG002
         """Scatter of the last E-step's responsibilities about other means."""
@@ -251,8 +218,8 @@ class DeviceSearch:
         draws = torch.Generator(self.points.device)
         draws.manual_seed(int(rng.integers(1 << 62)))
         given = as_tensor(means, self.points.device)
-        order = (self._cells or self._group(len(given))).groups.order
-        moved = relocate(self.points, order, self.winners, given, draws)
+        cells = self._cells or self._group(len(given))
+        moved = relocate(self.points, cells.order, self.winners, given, draws, cells.per_row)
         self._begin_anew(moved.error)
         return moved
 
@@ -269,7 +236,6 @@ class DeviceSearch:
     def restore(self, state: State) -> None:
         """Go on from a state."""
         self.winners.copy_(torch.from_numpy(state["winners"]))
-        self._posterior.labels.copy_(self.winners[:, 0])
         self._cells = None
         self._only_labels = bool((self.winners[:, 1:] < 0).all())
         self._start_error = state["start_error"]
@@ -282,22 +248,31 @@ class DeviceSearch:
     def search(self, means: torch.Tensor, precision: float | torch.Tensor, costs: Costs | None = None) -> Found:
         """New winners and shares, for means (C, D) float32; `precision` as in `launch_search`."""
         points, near = self.points, self.neighbourhoods
-        groups, pieces, tiles = self._cells or self._group(len(means))
+        order, per_row, pieces, tiles = self._cells or self._group(len(means))
         self._cells, extra = None, None
         if not self._only_labels:
             extra = unlisted_distances(points, near.ordered, means, self.winners, costs)
         posterior = self._posterior.with_facts(len(pieces))
         launch_search(
-            points, groups.order, pieces, means, near.lists, means, tiles, points.precision, self.winners,
+            points, order, pieces, means, near.lists, means, tiles, points.precision, self.winners,
             old=None if extra is None else self.winners, extra=extra, precision=precision, posterior=posterior,
-            costs=costs,
+            costs=costs, per_row=per_row,
         )  # fmt: skip
         self._only_labels = False
         return Found(posterior.facts, pieces, len(points) * near.lists.longest)
 
+    def group_by(self, entries: Entries) -> None:
+        """Begin the next search with winners that are sorted already."""
+        nearest, start = entries.order[: len(self.points)], entries.start[: entries.n_clusters + 1]
+        self._cells = self._tiled(nearest, start, entries.per_row)
+
     def _group(self, n_clusters: int) -> Cells:
-        """Points by their nearest cluster, cut into tiles."""
+        """Points by their nearest cluster, where no E-step has sorted its winners."""
+        groups = sort_by_group(self.winners[:, 0], n_clusters)
+        return self._tiled(groups.order, groups.start, 1)
+
+    def _tiled(self, order: torch.Tensor, start: torch.Tensor, per_row: int) -> Cells:
+        """Points in an order (N',) as of `Cells`, those of each cluster from start (C + 1,) on, cut into tiles."""
         points, longest = self.points, self.neighbourhoods.lists.longest
-        groups = sort_by_group(self._posterior.labels, n_clusters)
-        tiles = tiling(points.n_features, len(points) / n_clusters, longest, points.precision)
-        return Cells(groups, cut(groups.start, tiles.points, len(points)), tiles)
+        tiles = tiling(points.n_features, len(points) / (start.shape[0] - 1), longest, points.precision)
+        return Cells(order, per_row, cut(start, tiles.points, len(points)), tiles)

@@ -23,15 +23,20 @@ from ..algorithm.subspace import (
 from ..parallel import Workers
 from .arrays import DeviceArray
 from .cells import sort_by_group
+from .kernels.surveying import scatter_rows
 from .nearest import distances_of
 from .neighbourhoods import DeviceNeighbourhoods
 from .points import DevicePoints, upload
 from .search import DeviceSearch
+from .sizes import pieces_of, power_of_two
 from .sums import Entries, weighted_sums
 from .two_level import two_level
 
 #: Up to so many features, directions are found from their scatter as a whole.
 NARROW = 256
+
+#: Rows, and features of them, that a program multiplies at a time.
+SCATTERED_ROWS, SCATTERED_FEATURES = 64, 64
 
 #: Points looked at for each cluster that lost all of its own.
 TRIED_PER_EMPTY = 4
@@ -97,16 +102,27 @@ def directions_of_narrow(points: DevicePoints, rng: np.random.Generator) -> np.n
     if n < rows_for_directions(points.n_features):
         return None
     picks = ((np.arange(n) + rng.random(n)) * (len(points) / n)).astype(np.int64)
-    rows = upload(np.minimum(picks, len(points) - 1), points.device)
-    sample, masses = points.at(rows).double(), points.weights[rows].double()
-    masses = masses / masses.sum()
-    sample = sample - masses @ sample
-    scatter = (sample.T @ (masses.unsqueeze(1) * sample)).cpu().numpy()
+    scatter = scatter_of(points, upload(np.minimum(picks, len(points) - 1), points.device))
     if cannot_pay(scatter):
         return None
     variances, directions = np.linalg.eigh(scatter)
     size = size_that_pays(variances[::-1], float(np.trace(scatter)), points.n_features)
     return None if size is None else np.ascontiguousarray(directions[:, ::-1][:, :size], dtype=np.float32)
+
+
+def scatter_of(points: DevicePoints, rows: torch.Tensor) -> np.ndarray:
+    """Scatter of some points (n,) int64 about their mean, over their weight: (D, D) float64, on the host."""
+    width, n_blocks = points.n_features + 1, pieces_of(len(rows), SCATTERED_ROWS)
+    products = torch.empty((n_blocks, width, width), device=points.device)
+    features = max(16, min(SCATTERED_FEATURES, power_of_two(width)))
+    n_parts = pieces_of(width, features)
+    scatter_rows[(n_blocks, n_parts, n_parts)](
+        points.stored, points.stored.stride(0), points.n_features, points.scale, points.weights, rows, len(rows),
+        products, ROWS=SCATTERED_ROWS, FEATURES=features,
+    )  # fmt: skip
+    total: np.ndarray = products.sum(0, dtype=torch.float64).cpu().numpy()
+    means = total[-1, :-1] / total[-1, -1]
+    return total[:-1, :-1] / total[-1, -1] - np.outer(means, means)
 
 
 def cannot_pay(scatter: np.ndarray) -> bool:

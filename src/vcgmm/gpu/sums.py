@@ -31,15 +31,23 @@ class Entries:
         Places in `parts`.
     parts : (N' per_row,) float32 tensor
         Weights; point n has those from n per_row on.
-    start : (C + 1,) int64 tensor
-        Cluster c has the entries start[c]..start[c + 1] - 1.
+    start : (C + 1,) or (2 C + 1,) int64 tensor
+        Cluster c has the entries start[c]..start[c + 1] - 1; with halves also those that are found in the same way
+        C farther on.
     per_row : int
+    halves : bool
     """
 
     order: torch.Tensor
     parts: torch.Tensor
     start: torch.Tensor
     per_row: int = 1
+    halves: bool = False
+
+    @property
+    def n_clusters(self) -> int:
+        """C."""
+        return (int(self.start.shape[0]) - 1) // (2 if self.halves else 1)
 
     def rows(self) -> torch.Tensor:
         """The point of every entry, (n,) int64."""
@@ -49,7 +57,7 @@ class Entries:
         """The cluster of every entry, (n,) int32; any for those that count for none."""
         places = torch.arange(len(self.order), device=self.order.device)
         found = torch.searchsorted(self.start, places, right=True) - 1
-        return found.clamp(max=len(self.start) - 2).to(torch.int32)
+        return (found.clamp(max=len(self.start) - 2) % self.n_clusters).to(torch.int32)
 
 
 @dataclass(frozen=True)
@@ -81,10 +89,18 @@ class Sums:
     n_parts: int
 
 
-def entries_of(winners: torch.Tensor, parts: torch.Tensor, n_clusters: int) -> Entries:
-    """All winners (N', C') int by cluster, within one by point; those of n_clusters, who are nobody, come last."""
-    groups = sort_by_group(winners.view(-1), n_clusters)
-    return Entries(groups.order, parts.view(-1), groups.start, winners.shape[1])
+def entries_of(keys: torch.Tensor, parts: torch.Tensor, n_clusters: int) -> Entries:
+    """All winners (N', C') by cluster, within one by point: first those who are nearest, then all others.
+
+    Parameters
+    ----------
+    keys : (N', C') int tensor
+        Clusters in the first column; in the others clusters too, but n_clusters more, or 2 n_clusters for nobody.
+    parts : (N', C') float32 tensor
+    n_clusters : int
+    """
+    groups = sort_by_group(keys.view(-1), 2 * n_clusters)
+    return Entries(groups.order, parts.view(-1), groups.start, keys.shape[1], halves=True)
 
 
 def weighted_sums(
@@ -108,7 +124,7 @@ def weighted_sums(
         Moves that products are to be taken with.
     """
     n_features, device = points.n_features, points.device
-    n_clusters = entries.start.shape[0] - 1
+    n_clusters = entries.n_clusters
     n_runs = most_pieces(n_clusters, RUN, entries.order.shape[0])
 
     def room(*shape: int, dtype: torch.dtype = torch.float64) -> torch.Tensor:
@@ -121,7 +137,7 @@ def weighted_sums(
     sum_runs[(n_runs, n_parts)](
         points.stored, points.stored.stride(0), n_features, points.scale, entries.order, entries.parts,
         entries.start, n_clusters, origins, origins.stride(0), run_sums, run_squares, run_masses,
-        SIZE=RUN, STEPS=n_clusters.bit_length(), PER_ROW=entries.per_row,
+        SIZE=RUN, STEPS=n_clusters.bit_length(), PER_ROW=entries.per_row, HALVES=entries.halves,
         ENTRIES=SHORT_ENTRIES if features <= SHORT_FEATURES else ENTRIES,
         FEATURES=features, SQUARES=squares, num_warps=max(1, features // WARP_FEATURES),
     )  # fmt: skip
@@ -131,8 +147,8 @@ def weighted_sums(
     for given, found in ((run_sums, shifts), (run_squares, of_squares))[: 1 + squares]:
         merge_runs[(n_clusters, n_parts)](
             given, run_masses, entries.start, RUN, n_features, found, masses, moves,
-            moves if before is None else before, told, FEATURES=features, MOVES=given is run_sums,
-            BEFORE=given is run_sums and before is not None,
+            moves if before is None else before, told, FEATURES=features, HALVES=entries.halves,
+            MOVES=given is run_sums, BEFORE=given is run_sums and before is not None,
         )  # fmt: skip
     return Sums(shifts, of_squares, masses, moves, told, n_parts)
 
@@ -144,6 +160,6 @@ def sums_of_pieces(facts: torch.Tensor, pieces: Pieces) -> torch.Tensor:
     unused = torch.empty(n_groups, dtype=torch.float64, device=facts.device)
     merge_runs[(n_groups, 1)](
         facts, facts, pieces.start, pieces.size, width, sums, unused, sums, sums, unused,
-        FEATURES=power_of_two(width), MOVES=False, BEFORE=False,
+        FEATURES=power_of_two(width), HALVES=False, MOVES=False, BEFORE=False,
     )  # fmt: skip
     return sums

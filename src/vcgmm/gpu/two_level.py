@@ -13,18 +13,18 @@ from ..algorithm.seeding import Start
 from ..algorithm.two_level import (
     COARSE_SAMPLE,
     COARSE_STEPS,
-    FINE_SAMPLE,
     FINE_STEPS,
     divide,
-    share_by_potential,
 )
 from .arrays import DeviceArray
+from .cells import Groups
 from .exact import Urn
 from .greedy import CellSeeds, seed_cells
 from .lloyd import lloyd_steps
-from .nearest import distances_of, lists_between, nearest_listed
+from .nearest import Lists, distances_of, lists_between, nearest_listed
 from .partition import Partition, aligned_rows
 from .points import DevicePoints, upload
+from .sharing import draw_spread, share_clusters
 
 #: Cells of the first level, as a power of those on the host: many small ones keep the device busier than few.
 FINER = 4 / 3
@@ -34,6 +34,9 @@ MANY = 16
 
 #: Rows for each of them that are looked at to find them, and Lloyd steps: more than good seeds would need.
 RANDOM_SAMPLE, RANDOM_STEPS = 128, 6
+
+#: Rows that Lloyd steps look at for each cluster inside them: more than on the host, where they cost more.
+FINE_SAMPLE = 128
 
 #: Seeds drawn inside them for each cluster expected, fewer than on the host: clusters are moved afterwards.
 SPARE = 1.25
@@ -94,10 +97,13 @@ class DeviceCells:
         if len(cells) == 1:  # a sample tells enough of how to cut all points the first time
             cells = cells.sample(np.minimum(cells.sizes, COARSE_SAMPLE * children), self.draws)
         seeds = self._seed(cells, np.minimum(children, self.sizes))
-        parents = np.repeat(np.arange(len(children)), np.diff(seeds.start))[seeds.rows >= 0]
-        centre_start = np.concatenate([[0], np.cumsum(seeds.rows >= 0)])[seeds.start]
-        taken = upload(seeds.rows[seeds.rows >= 0], self.points.device)
-        self._lloyd(taken, centre_start, self._some(centre_start, COARSE_SAMPLE), COARSE_STEPS)
+        rows, start = seeds.rows.cpu().numpy(), seeds.start_here
+        parents = np.repeat(np.arange(len(children)), np.diff(start))[rows >= 0]
+        centre_start = np.concatenate([[0], np.cumsum(rows >= 0)])[start]
+        some, n_centres = self._some(centre_start, COARSE_SAMPLE), np.diff(centre_start)
+        lists = lists_between(centre_start, self.points.device)
+        self._lloyd(upload(rows[rows >= 0], self.points.device), lists, some.groups, COARSE_STEPS)
+        self._count(n_centres, some.sizes, COARSE_STEPS)
         self._partition = Partition.by(self.labels, len(self.centres), self.points.weights, self.distances)
         return parents
 
@@ -107,35 +113,39 @@ class DeviceCells:
         Half of the seeds are random points, the others are drawn by their distances to those, all at once: one
         after the other, as on the host, would keep a single program busy.
         """
-        points, whole = self.points, self._partition
-        some = whole.sample(np.minimum(whole.sizes, RANDOM_SAMPLE * n_cells), self.draws)
-        order = some.groups.order
-        n_random = n_cells - n_cells // 2
-        first = whole.sample(np.array([n_random]), self.draws).groups.order
-        lists = lists_between(np.array([0, n_random]), points.device)
-        _, near = nearest_listed(
-            points, some.groups, self.centres, lists, aligned_rows(points, first), by_place=True
-        )
-        # The smallest of exponential times over masses: draws without replacement, in one go.
-        races = torch.empty(len(order), device=points.device).exponential_(generator=self.draws)
-        times = races / (points.weights[order] * near.view(-1))
-        others = torch.argsort(times, stable=True)[: n_cells // 2]
-        self.n_evaluations += len(order) * n_random
-        self._lloyd(torch.cat([first, order[others]]), np.array([0, n_cells]), some, RANDOM_STEPS)
+        points, whole, device = self.points, self._partition, self.points.device
+        n_rows, n_random = min(len(points), RANDOM_SAMPLE * n_cells), n_cells - n_cells // 2
+        uniforms = torch.rand(n_rows + n_cells, generator=self.draws, dtype=torch.float64, device=device)
+        bounds = upload(np.array([0, n_rows, 0, n_random, 0, n_cells]), device)
+        every = torch.arange(n_cells, dtype=torch.int32, device=device)
+        some = whole.sampled(bounds[:2], uniforms[:n_rows])
+        seeds = torch.empty(n_cells, dtype=torch.int64, device=device)
+        first, others, draws = seeds[:n_random], seeds[n_random:], uniforms[n_rows:]
+        draw_spread(points, some.order, draws[:n_random], first)
+        lists = Lists(every, bounds[2:4], n_random)
+        _, near = nearest_listed(points, some, self.centres, lists, aligned_rows(points, first), by_place=True)
+        draw_spread(points, some.order, draws[n_random:], others, near)
+        self.n_evaluations += n_rows * n_random
+        self._lloyd(seeds, Lists(every, bounds[4:], n_cells), some, RANDOM_STEPS)
+        self._count(np.array([n_cells]), np.array([n_rows]), RANDOM_STEPS)
         self._partition = Partition.by(self.labels, n_cells, points.weights, self.distances)
         return np.zeros(n_cells, np.int64)
 
     def cluster(self, expected: np.ndarray, n_clusters: int) -> None:
         """Replace the cells by `n_clusters` clusters, about as many from each as expected, (n_cells,) int64."""
-        seeds = self._seed(self._partition, np.minimum(np.ceil(SPARE * expected).astype(np.int64) + 2, self.sizes))
-        lengths = np.diff(seeds.start)
-        cell = np.repeat(np.arange(len(lengths)), lengths)
-        available = np.bincount(cell[seeds.rows >= 0], minlength=len(lengths))
-        shares = share_by_potential(seeds.potentials, seeds.start, available, n_clusters)
-        taken = seeds.rows[np.arange(len(cell)) - seeds.start[cell] < shares[cell]]
-        centre_start = np.concatenate([[0], np.cumsum(shares)])
-        some = self._some(centre_start, FINE_SAMPLE)
-        self._lloyd(upload(taken, self.points.device), centre_start, some, FINE_STEPS)
+        cells, device = self._partition, self.points.device
+        wanted = np.minimum(np.ceil(SPARE * expected).astype(np.int64) + 2, self.sizes)
+        seeds = self._seed(cells, wanted)
+        shares = share_clusters(seeds, cells, n_clusters, FINE_SAMPLE)
+        most = min(len(self.points), FINE_SAMPLE * n_clusters)
+        uniforms = torch.rand(most, generator=self.draws, dtype=torch.float64, device=device)
+        every = torch.arange(n_clusters, dtype=torch.int32, device=device)
+        lists = Lists(every, shares.centre_start, int(wanted.max()))
+        self._lloyd(shares.seeds, lists, cells.sampled(shares.sample_start, uniforms), FINE_STEPS)
+        # The host has told the device all that it has to do, and may wait.
+        counts = shares.counts.array()
+        self._count(counts, np.minimum(cells.sizes, FINE_SAMPLE * counts), FINE_STEPS)
+        self.centres = self.centres[: int(counts.sum())]
 
     def top_up(self, n_clusters: int) -> None:
         """Where cells ran out of different points, draw the clusters that are missing by D^2 from all points."""
@@ -163,12 +173,13 @@ class DeviceCells:
         counts = np.minimum(cells.sizes, per_centre * np.diff(centre_start))
         return cells if (counts == cells.sizes).all() else cells.sample(counts, self.draws)
 
-    def _lloyd(self, seeds: torch.Tensor, centre_start: np.ndarray, some: Partition, steps: int) -> None:
+    def _count(self, n_centres: np.ndarray, n_sampled: np.ndarray, steps: int) -> None:
+        """Count distances: of all points to the centres of their cell (n_cells,), and of some in every step."""
+        self.n_evaluations += int(((n_sampled * steps + self._partition.sizes) * n_centres).sum())
+
+    def _lloyd(self, seeds: torch.Tensor, lists: Lists, some: Groups, steps: int) -> None:
         """Lloyd steps inside the cells from seeds (n,) on some of their points, then one assignment of all."""
         points, cells = self.points, self._partition
-        k = np.diff(centre_start)
-        lists = lists_between(centre_start, points.device)
-        centres = lloyd_steps(points, some.groups, self.centres, lists, aligned_rows(points, seeds), steps)
+        centres = lloyd_steps(points, some, self.centres, lists, aligned_rows(points, seeds), steps)
         ids, near = nearest_listed(points, cells.groups, self.centres, lists, centres)
-        self.n_evaluations += int((some.sizes * k * steps + cells.sizes * k).sum())
         self.centres, self.labels, self.distances = centres, ids.view(-1), near.view(-1)

@@ -9,29 +9,43 @@ from .launching import launched
 
 
 @triton.jit
-def first_piece(start, group, size):
-    """The number of the first piece of a group start[group]..start[group + 1] - 1.
+def members_before(start, group, n_groups, HALVES: tl.constexpr):
+    """How many members the groups before this one have.
+
+    With HALVES some of a group's members are start[group]..start[group + 1] - 1, and the others are found in the
+    same way n_groups farther on.
+    """
+    before = tl.load(start + group)
+    if HALVES:
+        before += tl.load(start + n_groups + group) - tl.load(start + n_groups)
+    return before
+
+
+@triton.jit
+def first_piece(start, group, size, n_groups, HALVES: tl.constexpr):
+    """The number of the first piece of a group, of members as in `members_before`.
 
     No group before it has more pieces than this allows for, so no sum over them is needed; numbers that are left
     over between two groups are of pieces that hold nothing.
     """
-    return tl.load(start + group) // size + group
+    return members_before(start, group, n_groups, HALVES) // size + group
 
 
 @triton.jit
-def members_of(start, n_groups, size, piece, STEPS: tl.constexpr):
+def members_of(start, n_groups, size, piece, STEPS: tl.constexpr, HALVES: tl.constexpr):
     """The group of a piece, or of some, its first member and the one behind the last: no less if it is empty.
 
-    `start`, `n_groups`, `size` and STEPS are those of `fill_pieces`.
+    `start`, `n_groups`, `size` and STEPS are those of `fill_pieces`; members are counted from the first group on.
     """
     low = piece * 0
     high = low + n_groups
     for _ in range(STEPS):  # bisection: the last group whose first piece is not behind this one
         middle = (low + high) // 2
-        begun = first_piece(start, middle, size) <= piece
+        begun = first_piece(start, middle, size, n_groups, HALVES) <= piece
         low, high = tl.where(begun, middle, low), tl.where(begun, high, middle)
-    first = tl.load(start + low) + (piece - first_piece(start, low, size)) * size
-    return low, first, tl.minimum(first + size, tl.load(start + low + 1))
+    first = members_before(start, low, n_groups, HALVES)
+    first += (piece - first_piece(start, low, size, n_groups, HALVES)) * size
+    return low, first, tl.minimum(first + size, members_before(start, low + 1, n_groups, HALVES))
 
 
 @launched
@@ -47,7 +61,7 @@ def fill_pieces(start, n_groups, size, n_pieces, pieces, STEPS: tl.constexpr, PI
     STEPS : constexpr, 2^STEPS is more than n_groups
     """
     piece = tl.program_id(0).to(tl.int64) * PIECES + tl.arange(0, PIECES)
-    group, first, last = members_of(start, n_groups, size, piece, STEPS)
+    group, first, last = members_of(start, n_groups, size, piece, STEPS, False)
     inside = piece < n_pieces
     tl.store(pieces + piece * 3, group, mask=inside)
     tl.store(pieces + piece * 3 + 1, first, mask=inside)

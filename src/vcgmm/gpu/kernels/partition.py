@@ -45,7 +45,6 @@ def sample_groups(
     sample_start,
     n_groups,
     uniforms,
-    n_sampled,
     sample,
     STEPS: tl.constexpr,
     MEMBERS: tl.constexpr,
@@ -56,12 +55,12 @@ def sample_groups(
     ----------
     order, start : IN, as in `survey_groups`
     sample_start : (n_groups + 1,) int64, IN, the sample of group g is sample[sample_start[g]:sample_start[g + 1]]
-    uniforms : (n_sampled,) float64, IN
+    uniforms : (n_sampled,) float64, IN; there may be more
     sample : (n_sampled,) int64, OUT
     STEPS : constexpr, 2^STEPS is more than n_groups
     """
     place = tl.program_id(0).to(tl.int64) * MEMBERS + tl.arange(0, MEMBERS)
-    inside = place < n_sampled
+    inside = place < tl.load(sample_start + n_groups)
     low = tl.zeros((MEMBERS,), tl.int64)
     high = tl.zeros((MEMBERS,), tl.int64) + n_groups
     for _ in range(STEPS):  # bisection: the last group that begins no later

@@ -271,3 +271,22 @@ def compare_all(
         squares,
         mask=(place < n_rows)[:, None] & (other < n_clusters)[None, :],
     )
+
+
+@launched
+@triton.jit
+def list_by_band(nearest, n_clusters, length, n_listed, listed, BAND: tl.constexpr, PLACES: tl.constexpr):
+    """Who is listed, band by band, and within a band cluster by cluster: `neighbourhoods.follower_groups`.
+
+    Parameters
+    ----------
+    nearest : (n_clusters, length) int32, IN, itself first
+    listed : (n_listed,) int16 or int32, OUT, n_clusters where there is nobody; a cluster has whole bands of places
+    BAND : constexpr, places of a band
+    """
+    at = tl.program_id(0).to(tl.int64) * PLACES + tl.arange(0, PLACES)
+    cluster = at // BAND % n_clusters
+    place = 1 + at // BAND // n_clusters * BAND + at % BAND
+    inside = at < n_listed
+    who = tl.load(nearest + cluster * length + place, mask=inside & (place < length), other=n_clusters)
+    tl.store(listed + at, who.to(listed.dtype.element_ty), mask=inside)

@@ -28,6 +28,7 @@ def two_nearest(
     distances,
     N_BEST: tl.constexpr,
     LOOKED_AT: tl.constexpr,
+    PER_ROW: tl.constexpr,
     POINTS: tl.constexpr,
     FEATURES: tl.constexpr,
 ):
@@ -36,7 +37,8 @@ def two_nearest(
     Parameters
     ----------
     points, stride, n_features, scale : IN, as in `search.search_tiles`
-    order : (n_points,) int64, IN, all points, those with the same winners next to each other if that is known
+    order : (n_points,) int64, IN, PER_ROW times all points, or a bit more, those with the same winners next to
+        each other if that is known
     winners : (n_points, N_BEST) int32, IN, -1 where there is none, the first one always is
     means : (C, D) float32, IN, rows mean_stride apart
     labels, rivals : (n_points,) int32, OUT; a rival is -1 where there is one winner only
@@ -44,7 +46,7 @@ def two_nearest(
     """
     place = tl.program_id(0).to(tl.int64) * POINTS + tl.arange(0, POINTS)
     inside = place < n_points
-    row = tl.load(order + place, mask=inside, other=0)
+    row = tl.load(order + place, mask=inside, other=0) // PER_ROW
     own = tl.load(winners + row * N_BEST, mask=inside, other=-1)
     rival = own
     near = tl.full((POINTS,), float("inf"), tl.float32)

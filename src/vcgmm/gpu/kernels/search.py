@@ -91,8 +91,7 @@ def search_tiles(
     near,
     shares,
     keys,
-    labels,
-    nobody,
+    n_centres,
     facts,
     N_BEST: tl.constexpr,
     COLUMNS: tl.constexpr,
@@ -104,6 +103,7 @@ def search_tiles(
     FORM: tl.constexpr,
     HAS_OLD: tl.constexpr,
     POSTERIOR: tl.constexpr,
+    PER_ROW: tl.constexpr,
     BY_PLACE: tl.constexpr,
     TOLD: tl.constexpr,
 ):
@@ -114,7 +114,7 @@ def search_tiles(
     Parameters
     ----------
     points : (N, >= D) any float or 8-bit integer, IN, rows `stride` apart; scale times a row are its coordinates
-    order : (n,) int64, IN
+    order : (n,) int64, IN, PER_ROW times the rows, or a bit more
     tiles : (n_tiles, 3) int64, IN, cell, first and last: a tile holds the rows order[first:last] of a cell
     origins : (n_cells, D) float32, IN, what coordinates of a cell are taken about
     lists : (...,) int32, IN, the list of a cell goes from list_start[cell] to list_start[cell + 1] - 1
@@ -128,8 +128,8 @@ def search_tiles(
     winners : (N, N_BEST) int32, OUT, nearest first
     near : (N, N_BEST) float32, OUT without POSTERIOR, squared distances
     shares : (N, N_BEST) float32, OUT with POSTERIOR, gamma s; 0 where negligible
-    keys : (N, N_BEST) int16 or int32, OUT with POSTERIOR, winners, or `nobody` where the share is 0
-    labels : (N,) likewise, OUT with POSTERIOR, the nearest
+    keys : (N, N_BEST) int16 or int32, OUT with POSTERIOR, the nearest winner first, then n_centres more than the
+        others, or 2 n_centres where the share is 0
     facts : (n_tiles, 4) float64, OUT with POSTERIOR, sums of gamma log sum exp(-d^2 precision), of gamma s d^2, of
         gamma d^2 of the nearest, or for costs of gamma, and the number of old winners that were not listed
     BY_PLACE : constexpr, winners and near are in the order of `order`, not of the points (without old winners)
@@ -151,7 +151,7 @@ def search_tiles(
         return
     place = first + tl.arange(0, POINTS)
     inside = place < last
-    row = tl.load(order + place, mask=inside, other=0)
+    row = tl.load(order + place, mask=inside, other=0) // PER_ROW
     column = tl.arange(0, COLUMNS)[None, :]
     begun = tl.load(list_start + cell)
     length = (tl.load(list_start + cell + 1) - begun).to(tl.int32)
@@ -203,10 +203,9 @@ def search_tiles(
         total = tl.where(inside, tl.sum(share, axis=1), 1.0)
         part = tl.where(share > NEGLIGIBLE, share * (weight / total)[:, None], 0.0)
         tl.store(shares + target + column, part, mask=found)
-        key = tl.where(part > 0.0, winner, nobody).to(keys.dtype.element_ty)
+        key = tl.where(part > 0.0, winner + n_centres, 2 * n_centres)
+        key = tl.where(column == 0, winner, key).to(keys.dtype.element_ty)
         tl.store(keys + target + column, key, mask=found)
-        label = winner.to(labels.dtype.element_ty)
-        tl.store(labels + row[:, None] + tl.zeros_like(column), label, mask=found & (column == 0))
         wide_weight = weight.to(tl.float64)
         bound = wide_weight * (tl.log(total) - nearest * precision).to(tl.float64)
         tl.store(facts + tile * 4, tl.sum(bound, axis=0))

@@ -5,9 +5,45 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from .cells import first_piece, members_of
+from .cells import first_piece, members_before, members_of
 from .forms import pair_costs
 from .launching import launched
+
+
+@triton.jit
+def add_entries(
+    points,
+    stride,
+    n_features,
+    scale,
+    order,
+    parts,
+    first,
+    last,
+    origin,
+    feature,
+    total,
+    total_squares,
+    mass,
+    PER_ROW: tl.constexpr,
+    ENTRIES: tl.constexpr,
+    SQUARES: tl.constexpr,
+):
+    """Add part (y - origin) of the entries order[first:last] to the total (F,), squares likewise, and parts."""
+    wide = (feature < n_features)[None, :]
+    for begin in range(first, last, ENTRIES):
+        entry = begin + tl.arange(0, ENTRIES)
+        inside = entry < last
+        place = tl.load(order + entry, mask=inside, other=0)
+        row = place // PER_ROW
+        part = tl.load(parts + place, mask=inside, other=0.0)
+        y = tl.load(points + row[:, None] * stride + feature[None, :], mask=inside[:, None] & wide, other=0)
+        away = y.to(tl.float32) * scale - origin[None, :]
+        total += tl.sum(away * part[:, None], axis=0)
+        if SQUARES:
+            total_squares += tl.sum(away * away * part[:, None], axis=0)
+        mass += part
+    return total, total_squares, mass
 
 
 @launched
@@ -29,6 +65,7 @@ def sum_runs(
     SIZE: tl.constexpr,
     STEPS: tl.constexpr,
     PER_ROW: tl.constexpr,
+    HALVES: tl.constexpr,
     ENTRIES: tl.constexpr,
     FEATURES: tl.constexpr,
     SQUARES: tl.constexpr,
@@ -40,7 +77,8 @@ def sum_runs(
     points, stride, n_features, scale : IN, as in `search.search_tiles`
     order : (n,) int64, IN, the place of each entry in `parts`; the point is PER_ROW times smaller
     parts : (...,) float32, IN, weights
-    start : (n_segments + 1,) int64, IN, entries of each segment
+    start : (n_segments + 1,) int64, IN, entries of each segment; with HALVES (2 n_segments + 1,), and those from
+        n_segments on are of the same segments once more
     SIZE : constexpr, entries of a run, at most
     STEPS : constexpr, as in `cells.fill_pieces`
     origins : (n_segments, D) float32, IN
@@ -49,29 +87,29 @@ def sum_runs(
     masses : (n_runs,) float32, OUT
     """
     run = tl.program_id(0).to(tl.int64)
-    segment, first, last = members_of(start, n_segments, SIZE, run, STEPS)
+    segment, first, last = members_of(start, n_segments, SIZE, run, STEPS, HALVES)
     if first >= last:
         return
     feature = tl.program_id(1) * FEATURES + tl.arange(0, FEATURES)
     wide = feature < n_features
-    origin = tl.load(origins + segment * origin_stride + feature, mask=wide, other=0.0)[None, :]
+    origin = tl.load(origins + segment * origin_stride + feature, mask=wide, other=0.0)
     total = tl.zeros((FEATURES,), tl.float32)
     total_squares = tl.zeros((FEATURES,), tl.float32)
     mass = tl.zeros((ENTRIES,), tl.float32)
-    for begin in range(first, last, ENTRIES):
-        entry = begin + tl.arange(0, ENTRIES)
-        inside = entry < last
-        place = tl.load(order + entry, mask=inside, other=0)
-        row = place // PER_ROW
-        part = tl.load(parts + place, mask=inside, other=0.0)
-        y = tl.load(
-            points + row[:, None] * stride + feature[None, :], mask=inside[:, None] & wide[None, :], other=0
-        )
-        away = y.to(tl.float32) * scale - origin
-        total += tl.sum(away * part[:, None], axis=0)
-        if SQUARES:
-            total_squares += tl.sum(away * away * part[:, None], axis=0)
-        mass += part
+    if HALVES:  # one after the other, so that each is a run of entries
+        before = members_before(start, segment, n_segments, HALVES)
+        begun = tl.load(start + segment)
+        end = before + tl.load(start + segment + 1) - begun
+        total, total_squares, mass = add_entries(
+            points, stride, n_features, scale, order + (begun - before), parts, first, tl.minimum(last, end),
+            origin, feature, total, total_squares, mass, PER_ROW, ENTRIES, SQUARES,
+        )  # fmt: skip
+        order += tl.load(start + n_segments + segment) - end
+        first = tl.maximum(first, end)
+    total, total_squares, mass = add_entries(
+        points, stride, n_features, scale, order, parts, first, last, origin, feature, total, total_squares, mass,
+        PER_ROW, ENTRIES, SQUARES,
+    )  # fmt: skip
     tl.store(sums + run * n_features + feature, total, mask=wide)
     if SQUARES:
         tl.store(squares + run * n_features + feature, total_squares, mask=wide)
@@ -93,6 +131,7 @@ def merge_runs(
     before,
     told,
     FEATURES: tl.constexpr,
+    HALVES: tl.constexpr,
     MOVES: tl.constexpr,
     BEFORE: tl.constexpr,
 ):
@@ -101,7 +140,7 @@ def merge_runs(
     Parameters
     ----------
     sums, masses : IN, from `sum_runs`
-    start : (n_segments + 1,) int64, IN, entries of each segment, that runs of `size` were cut from
+    start : int64, IN, entries of each segment as in `sum_runs`, that runs of `size` were cut from
     segment_sums : (n_segments, D) float64, OUT
     segment_masses : (n_segments,) float64, OUT
     moves : (n_segments, D) float64, OUT with MOVES, sums over masses, 0 where there is no mass
@@ -115,8 +154,10 @@ def merge_runs(
     wide = feature < n_features
     total = tl.zeros((FEATURES,), tl.float64)
     mass = tl.zeros((1,), tl.float64)
-    first = first_piece(start, segment, size)
-    n_entries = tl.load(start + segment + 1) - tl.load(start + segment)
+    n_segments, n_parts, part = tl.num_programs(0), tl.num_programs(1), tl.program_id(1)
+    first = first_piece(start, segment, size, n_segments, HALVES)
+    n_entries = members_before(start, segment + 1, n_segments, HALVES)
+    n_entries -= members_before(start, segment, n_segments, HALVES)
     for run in range(first, first + (n_entries + size - 1) // size):
         total += tl.load(sums + run * n_features + feature, mask=wide, other=0.0).to(tl.float64)
         mass += tl.load(masses + run).to(tl.float64)
@@ -127,7 +168,6 @@ def merge_runs(
         move = total / tl.where(mass > 0.0, mass, 1.0)
         tl.store(moves + segment * n_features + feature, move, mask=wide)
         place = segment + tl.arange(0, 1)
-        n_segments, n_parts, part = tl.num_programs(0), tl.num_programs(1), tl.program_id(1)
         if part == 0:
             tl.store(told + place, (mass > 0.0).to(tl.float64))
         gain = mass * tl.sum(tl.where(wide, move * move, 0.0), axis=0)

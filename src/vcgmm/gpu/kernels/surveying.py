@@ -134,3 +134,65 @@ def bits_of(values):
     else:
         bits = values.to(tl.int8, bitcast=True)
     return bits
+
+
+@triton.jit
+def away_from(points, stride, n_features, scale, row, inside, feature, origin):
+    """Coordinates (R, F) of some rows about an origin (F,), and a 1 behind the last feature."""
+    wide = inside[:, None] & (feature < n_features)[None, :]
+    y = tl.load(points + row[:, None] * stride + feature[None, :], mask=wide, other=0).to(tl.float32) * scale
+    y = tl.where(wide, y - origin[None, :], 0.0)
+    return tl.where(inside[:, None] & (feature == n_features)[None, :], 1.0, y)
+
+
+@launched
+@triton.jit
+def scatter_rows(
+    points,
+    stride,
+    n_features,
+    scale,
+    weights,
+    rows,
+    n_rows,
+    products,
+    ROWS: tl.constexpr,
+    FEATURES: tl.constexpr,
+):
+    """Weighted products of all features of some points, and of a 1 behind the last, for each block of them.
+
+    Coordinates are taken about the mean of the first block.
+
+    Parameters
+    ----------
+    points, stride, n_features, scale : IN, as in `search.search_tiles`
+    weights : (N,) float32, IN
+    rows : (n_rows,) int64, IN
+    products : (n_blocks, D + 1, D + 1) float32, OUT
+    ROWS : constexpr, rows of a block
+    """
+    block = tl.program_id(0)
+    feature = tl.program_id(1) * FEATURES + tl.arange(0, FEATURES)
+    other = tl.program_id(2) * FEATURES + tl.arange(0, FEATURES)
+    place = tl.arange(0, ROWS)
+    zero = tl.zeros((FEATURES,), tl.float32)
+    row = tl.load(rows + place, mask=place < n_rows, other=0)
+    n_first = tl.minimum(n_rows, ROWS).to(tl.float32)
+    origin = (
+        tl.sum(away_from(points, stride, n_features, scale, row, place < n_rows, feature, zero), axis=0) / n_first
+    )
+    beyond = (
+        tl.sum(away_from(points, stride, n_features, scale, row, place < n_rows, other, zero), axis=0) / n_first
+    )
+    place += block * ROWS
+    inside = place < n_rows
+    row = tl.load(rows + place, mask=inside, other=0)
+    a = away_from(points, stride, n_features, scale, row, inside, feature, origin)
+    b = away_from(points, stride, n_features, scale, row, inside, other, beyond)
+    a *= tl.load(weights + row, mask=inside, other=0.0)[:, None]
+    width = n_features + 1
+    tl.store(
+        products + (block * width + feature[:, None]) * width + other[None, :],
+        tl.dot(tl.trans(a), b, input_precision="tf32x3"),
+        mask=(feature < width)[:, None] & (other < width)[None, :],
+    )

@@ -1,0 +1,107 @@
+"""Clusters are shared out among cells, and seeds drawn, without the host: it need not wait to go on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from .arrays import Told
+from .greedy import CellSeeds
+from .kernels.sharing import begin_cells, count_chosen, draw_in_strata, take_seeds, worths_of_seeds
+from .partition import Partition
+from .points import DevicePoints
+from .ranking import in_order
+from .sizes import pieces_of, power_of_two
+
+#: Seeds that a program looks at, and cells at a time.
+SEEDS, CELLS = 128, 1024
+
+
+@dataclass(frozen=True)
+class Shares:
+    """How many clusters each cell is given, and which.
+
+    Attributes
+    ----------
+    counts : Told, (n_cells,) int64
+        On their way to the host.  They add up to `n_clusters`, or to all seeds where those are fewer.
+    seeds : (n_clusters,) int64 tensor
+        Seeds of the first cell, then of the next; rows of no meaning where there are too few.
+    centre_start : (n_cells + 1,) int64 tensor
+        Where those of each begin.
+    sample_start : (n_cells + 1,) int64 tensor
+        Where some of its points begin.
+    """
+
+    counts: Told
+    seeds: torch.Tensor
+    centre_start: torch.Tensor
+    sample_start: torch.Tensor
+
+
+def share_clusters(seeds: CellSeeds, cells: Partition, n_clusters: int, per_cluster: int) -> Shares:
+    """As `algorithm.two_level.share_by_potential`, on the device.
+
+    Parameters
+    ----------
+    seeds : CellSeeds
+        Of every cell.
+    cells : Partition
+    n_clusters : int
+    per_cluster : int
+        Points of a cell that are looked at for each of its clusters.
+    """
+    n_cells, n_seeds = len(cells), len(seeds.rows)
+    steps, blocks = n_cells.bit_length(), pieces_of(n_seeds, SEEDS)
+    worths, starts = torch.empty_like(seeds.rows), seeds.rows.new_empty((2, n_cells + 1))
+    # Rows 0 for those that are not there: they are looked at, if by nobody who cares.
+    room = seeds.rows.new_zeros(n_cells + n_clusters)
+    counts, taken = room[:n_cells], room[n_cells:]
+    if n_seeds:
+        worths_of_seeds[(blocks,)](
+            seeds.rows, seeds.potentials, seeds.start, n_cells, n_seeds, worths, STEPS=steps, SEEDS=SEEDS
+        )
+        ordered, order = in_order(worths, descending=True)
+        n_chosen = min(n_clusters, n_seeds)
+        count_chosen[(pieces_of(n_chosen, SEEDS),)](
+            ordered, order, n_chosen, seeds.start, n_cells, counts, STEPS=steps, SEEDS=SEEDS
+        )
+    told = Told(counts)
+    centre_start, sample_start = starts
+    begin_cells[(1,)](
+        counts, cells.groups.start, n_cells, per_cluster, centre_start, sample_start,
+        CELLS=min(CELLS, power_of_two(n_cells)),
+    )  # fmt: skip
+    if n_seeds:
+        take_seeds[(blocks,)](
+            seeds.rows, seeds.start, n_cells, n_seeds, centre_start, taken, STEPS=steps, SEEDS=SEEDS
+        )
+    return Shares(told, taken, centre_start, sample_start)
+
+
+def draw_spread(
+    points: DevicePoints,
+    rows: torch.Tensor,
+    uniforms: torch.Tensor,
+    drawn: torch.Tensor,
+    near: torch.Tensor | None = None,
+) -> None:
+    """Draw different rows, each from a part of them that is spread over all.
+
+    Parameters
+    ----------
+    points : DevicePoints
+    rows : (n,) int64 tensor
+    uniforms : (k,) float64 tensor
+    drawn : (k,) int64 tensor
+        Where they are put.
+    near : (n,) float32 tensor, optional
+        Squared distances to what is there already, by which, and by weights, they are drawn; else any.
+    """
+    n_rows, n_drawn = rows.shape[0], drawn.shape[0]
+    if n_drawn:
+        draw_in_strata[(n_drawn,)](
+            rows, n_rows, n_drawn, uniforms, points.weights, points.weights if near is None else near, drawn,
+            MEMBERS=power_of_two(pieces_of(n_rows, n_drawn)), BY_DISTANCE=near is not None,
+        )  # fmt: skip

@@ -1,0 +1,119 @@
+"""Clusters shared out on the device as on the host, and draws that are spread."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="tests of the GPU need torch")
+pytest.importorskip("triton", reason="tests of the GPU need Triton")
+
+from vcgmm.algorithm.frame import Frame  # noqa: E402
+from vcgmm.algorithm.two_level import share_by_potential  # noqa: E402
+from vcgmm.gpu import ranking, sharing  # noqa: E402
+from vcgmm.gpu.cells import Groups  # noqa: E402
+from vcgmm.gpu.greedy import CellSeeds  # noqa: E402
+from vcgmm.gpu.partition import Partition  # noqa: E402
+from vcgmm.gpu.points import DevicePoints  # noqa: E402
+from vcgmm.gpu.sharing import draw_spread, share_clusters  # noqa: E402
+from vcgmm.gpu.start import scatter_of  # noqa: E402
+
+
+def points_on(device: Any, X: np.ndarray, weights: np.ndarray) -> DevicePoints:
+    frame = Frame(np.zeros(X.shape[1]), 0.5, np.dtype(np.float32))
+    there = torch.from_numpy(weights.astype(np.float32)).to(device)
+    return DevicePoints(torch.from_numpy(X.astype(np.float32)).to(device), 0.5, there, frame, "fp32")
+
+
+@pytest.mark.parametrize("n_clusters", [3, 20, 41, 60, 90])  # fewer than cells, …, more than there are seeds
+@pytest.mark.parametrize("comparisons", [0, ranking.COMPARISONS])
+def test_clusters_are_shared_out_as_on_the_host(
+    device: Any, monkeypatch: pytest.MonkeyPatch, n_clusters: int, comparisons: int
+) -> None:
+    monkeypatch.setattr(ranking, "COMPARISONS", comparisons)
+    monkeypatch.setattr(sharing, "CELLS", 4)  # not all at once
+    rng = np.random.default_rng(n_clusters)
+    lengths = np.array([7, 0, 12, 1, 9, 30, 2, 5])
+    start = np.concatenate([[0], np.cumsum(lengths)])
+    cell = np.repeat(np.arange(8), lengths)
+    place = np.arange(len(cell)) - start[cell]
+    available = np.array([7, 0, 9, 1, 9, 28, 2, 0])
+    rows = np.where(place < available[cell], rng.permutation(len(cell)), -1)
+    potentials = rng.integers(1, 5, 8)[cell] * 100.0 / (1 + place)  # some are equal
+    sizes = np.array([300, 0, 40, 1, 500, 900, 2, 70])
+    point_start = np.concatenate([[0], np.cumsum(sizes)])
+
+    def there(array: np.ndarray) -> Any:
+        return torch.from_numpy(array).to(device)
+
+    seeds = CellSeeds(there(rows), there(potentials), there(start), start)
+    groups = Groups(torch.arange(int(sizes.sum()), device=device), there(point_start))
+    cells = Partition(groups, sizes, torch.ones(8, dtype=torch.float64, device=device), np.zeros(8))
+    found = share_clusters(seeds, cells, n_clusters, 16)
+    expected = share_by_potential(potentials, start, available, n_clusters)
+    counts = found.counts.array()
+    assert counts.tolist() == expected.tolist()
+    assert found.centre_start.tolist() == [0, *np.cumsum(expected).tolist()]
+    assert found.sample_start.tolist() == [0, *np.cumsum(np.minimum(sizes, 16 * expected)).tolist()]
+    taken = rows[place < expected[cell]]
+    assert found.seeds[: len(taken)].tolist() == taken.tolist()
+    assert found.seeds[len(taken) :].tolist() == [0] * (n_clusters - len(taken))
+
+    # As many points as told, whatever room there is for more.
+    uniforms = torch.rand(int(sizes.sum()), dtype=torch.float64, device=device)
+    sample = cells.sampled(found.sample_start, uniforms)
+    for i in range(8):
+        few = sample.order[int(sample.start[i]) : int(sample.start[i + 1])].tolist()
+        assert few == sorted(few)
+        assert all(point_start[i] <= row < point_start[i + 1] for row in few)
+
+
+def test_draws_are_spread_and_go_by_weight_and_distance(device: Any) -> None:
+    weights = np.ones(90)
+    weights[40:] = 0.0
+    points = points_on(device, np.zeros((90, 2)), weights)
+    rows = torch.arange(90, device=device).flip(0)
+    near = torch.zeros(90, device=device)
+    near[60:] = 1.0  # rows below 30
+    near[89] = 0.0  # row 0
+    drawn = torch.empty(7, dtype=torch.int64, device=device)
+    for seed in range(5):
+        uniforms = torch.rand(
+            7, dtype=torch.float64, generator=torch.Generator(device).manual_seed(seed), device=device
+        )
+        draw_spread(points, rows, uniforms, drawn)
+        assert [(89 - row) % 7 for row in drawn.tolist()] == list(range(7))
+        draw_spread(points, rows, uniforms, drawn, near)
+        assert [(89 - row) % 7 for row in drawn.tolist()] == list(range(7))
+        assert all(0 < row < 30 for row in drawn.tolist())
+    draw_spread(points, rows, torch.full((7,), 1 - 1e-17, dtype=torch.float64, device=device), drawn, near)
+    assert all(0 < row < 30 for row in drawn.tolist())
+    draw_spread(points, rows, uniforms, drawn, torch.zeros_like(near))  # anybody
+    assert len(set(drawn.tolist())) == 7
+
+
+def test_heavier_rows_are_drawn_more_often(device: Any) -> None:
+    points = points_on(device, np.zeros((2, 1)), np.array([1.0, 3.0]))
+    rows, near = torch.arange(2, device=device), torch.tensor([2.0, 1.0], device=device)
+    drawn, found = torch.empty(1, dtype=torch.int64, device=device), []
+    for uniform in np.linspace(0.0, 0.99, 50):
+        draw_spread(points, rows, torch.tensor([uniform], dtype=torch.float64, device=device), drawn, near)
+        found.append(int(drawn[0]))
+    assert found == sorted(found)
+    assert found.count(1) == pytest.approx(30, abs=1)
+
+
+@pytest.mark.parametrize(("n", "n_features"), [(300, 5), (500, 70)])
+def test_scatter_of_some_rows_is_that_of_the_formula(device: Any, n: int, n_features: int) -> None:
+    rng = np.random.default_rng(0)
+    X = (rng.normal(size=(n, n_features)) * rng.random(n_features) * 4 + 3).astype(np.float32)
+    weights = rng.random(n) + 0.1
+    rows = rng.integers(0, n, 200)
+    found = scatter_of(points_on(device, X, weights), torch.from_numpy(rows).to(device))
+    masses = weights.astype(np.float32).astype(np.float64)[rows]
+    masses /= masses.sum()
+    sample = 0.5 * X.astype(np.float64)[rows]
+    sample -= masses @ sample
+    np.testing.assert_allclose(found, sample.T @ (masses[:, None] * sample), atol=1e-5)
