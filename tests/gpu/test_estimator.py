@@ -157,6 +157,7 @@ def test_warm_starts_labels_and_files(gpu: Any, tmp_path: Any) -> None:
     assert loaded.predict(X).tolist() == fitted.predict(X).tolist()
 
 
+@pytest.mark.filterwarnings("ignore:invalid value encountered")  # by the interpreter, which computes with NumPy
 def test_bad_rows_are_named(gpu: Any) -> None:
     X = torch.from_numpy(blobs()).to(gpu)
     fitted = model(max_iter=2, tol=1.0).fit(X)

@@ -144,10 +144,9 @@ def test_lists_are_roughly_in_order() -> None:
 # ------------------------------------------------------------------------------------------------------- followers
 
 
-@pytest.mark.parametrize("n_parts", [1, 3])
-def test_followers_have_the_cluster_on_their_own_lists_and_the_highest_go_first(n_parts: int) -> None:
+def test_followers_have_the_cluster_on_their_own_lists_and_the_highest_go_first() -> None:
     nearest = np.array([[0, 1], [1, 0], [2, 0], [3, 0], [4, 3]], np.int32)
-    followers, counts = follow(nearest, 2, n_parts)
+    followers, counts = follow(nearest, 2)
     assert counts.tolist() == [2, 1, 0, 1, 0]
     assert followers[0, :2].tolist() == [1, 2]
     assert (followers[1, 0], followers[3, 0]) == (0, 4)
@@ -155,7 +154,7 @@ def test_followers_have_the_cluster_on_their_own_lists_and_the_highest_go_first(
     high[:, 0] = np.arange(20)
     high[:, 1:-1] = (np.arange(20)[:, None] + 1 + np.arange(38) % 18) % 19
     high[7, 1] = 19
-    followers, _ = follow(high, 1, n_parts)
+    followers, _ = follow(high, 1)
     assert followers[19, :1].tolist() == [7]
 
 
@@ -174,12 +173,10 @@ def test_a_cluster_far_from_all_is_a_candidate_of_those_nearest_to_it() -> None:
 # ------------------------------------------------------------------------------------------------------ candidates
 
 
-def follow(nearest: np.ndarray, room: int, n_parts: int = 1) -> tuple[np.ndarray, np.ndarray]:
-    """Followers of all clusters, found in so many parts."""
-    n_clusters = len(nearest)
-    followers, counts = np.full((n_clusters + 1, room + 1), -1, np.int32), np.full(n_clusters, -1, np.int32)
-    for part in range(n_parts):
-        turn_round(n_clusters * part // n_parts, n_clusters * (part + 1) // n_parts, nearest, followers, counts)
+def follow(nearest: np.ndarray, room: int) -> tuple[np.ndarray, np.ndarray]:
+    """Followers of all clusters."""
+    followers, counts = np.full((len(nearest), room + 1), -1, np.int32), np.full(len(nearest), -1, np.int32)
+    turn_round(nearest, followers, counts)
     return followers, counts
 
 

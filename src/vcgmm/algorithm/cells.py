@@ -174,20 +174,14 @@ class Neighbourhoods:
         n_clusters = len(self.neighbors)
         explored = random_clusters((n_clusters, self.n_explore), n_clusters, rng)
         room = int(FOLLOWERS * self.nearest.shape[1])
-        followers = np.empty((n_clusters + 1, room + 1), np.int32)
+        followers = np.empty((n_clusters, room + 1), np.int32)
         counts = np.empty(n_clusters, np.int32)
-        n_parts = self.workers.n_threads  # every part reads all lists: no more parts than there are threads
-
-        def follow(_thread: int, first: int, last: int) -> None:
-            a, b = n_clusters * first // n_parts, n_clusters * last // n_parts
-            turn_round(a, b, self.nearest, followers, counts)
+        turn_round(self.nearest, followers, counts)
 
         def join(_thread: int, first: int, last: int) -> None:
             join_neighbourhoods(
                 first, last, self.neighbors, self.nearest, followers, counts, explored, self.candidates
             )
-
-        self.workers.run(follow, n_parts)
 
         self.workers.run(join, n_clusters)
 

@@ -11,33 +11,28 @@ BAND = 16
 
 
 @kernel
-def turn_round(first: int, last: int, nearest: np.ndarray, followers: np.ndarray, counts: np.ndarray) -> None:
-    """For clusters first..last-1 those that have them high on their own lists, the highest first.
+def turn_round(nearest: np.ndarray, followers: np.ndarray, counts: np.ndarray) -> None:
+    """For every cluster those that have it high on their own lists, the highest first.
 
-    Nothing is asked that a processor would have to guess: what is of no use is written where nobody looks.
+    Nothing is asked that a processor would have to guess: what there is no room for is written where nobody looks.
+    Threads would not help: each would have to read all lists.
 
     Parameters
     ----------
     nearest : (C, L) int32, IN, itself first, then roughly in order
-    followers : (C + 1, room + 1) int32, OUT, the last row and column are of no use
+    followers : (C, room + 1) int32, OUT, the last column is of no use
     counts : (C,) int32, OUT, how many places of `followers` are filled, at most room
     """
     n_clusters, n_nearest = nearest.shape
     room = np.int32(followers.shape[1] - 1)
-    n_own = last - first
-    filled = np.empty(n_own + 1, np.int32)  # one more for the clusters of others
-    filled[:] = 0
-    filled[n_own] = room
+    counts[:] = 0
     for band in range(1, n_nearest, BAND):
         for follower in range(n_clusters):
             for k in range(band, min(band + BAND, n_nearest)):
-                distance = np.int64(nearest[follower, k]) - first
-                own = distance if 0 <= distance < n_own else n_own
-                place = filled[own]
-                followers[first + own, place] = follower
-                filled[own] = place + np.int32(place < room)
-    for own in range(n_own):  # a slice would be compiled with all that its error message could need
-        counts[first + own] = filled[own]
+                cluster = nearest[follower, k]
+                place = counts[cluster]
+                followers[cluster, place] = follower
+                counts[cluster] = place + np.int32(place < room)
 
 
 @kernel
@@ -60,7 +55,7 @@ def join_neighbourhoods(
     ----------
     neighbors : (C, G) int32, IN
     nearest : (C, L) int32, IN
-    followers : (C + 1, room + 1) int32, IN, from `turn_round`
+    followers : (C, room + 1) int32, IN, from `turn_round`
     counts : (C,) int32, IN
     explored : (C, n_explore) int32, IN
     candidates : (C, min(C, L + n_explore)) int32, OUT, itself first; no cluster twice
