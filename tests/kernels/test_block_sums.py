@@ -3,7 +3,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from vcgmm.kernels.block_sums import NEGLIGIBLE, add_block, add_facts, hand_over, write_winners
+from vcgmm.kernels.block_sums import (
+    NEGLIGIBLE,
+    NEGLIGIBLE_IN_SINGLES,
+    add_block,
+    add_facts,
+    hand_over,
+    write_winners,
+)
 from vcgmm.kernels.exact_sums import rounding_constant
 from vcgmm.kernels.selection import LANES
 
@@ -49,6 +56,15 @@ def test_facts_are_those_of_the_bound_and_negligible_shares_are_left_out() -> No
     np.testing.assert_allclose(
         facts, [bound, (expected * near).sum(), (gamma * near[0]).sum(), gamma.sum(), 0, 0], rtol=1e-12
     )
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_what_is_negligible_goes_by_the_type_of_shares(dtype: type) -> None:
+    least = NEGLIGIBLE_IN_SINGLES if dtype is np.float32 else NEGLIGIBLE
+    shares = np.array([[1, 1], [1.01 * least, 0.99 * least]], dtype)
+    parts, facts = np.full((3, 2), np.nan), np.zeros(6)
+    add_facts(2, np.ones(2), np.arange(2), 0, np.zeros((2, 2), dtype), shares, np.ones(2), 1.0, parts, facts)
+    np.testing.assert_allclose(parts, [[1, 1], [1, 1], [1.01 * least, 0]], rtol=1e-6)
 
 
 def test_winners_are_named_and_moves_counted() -> None:

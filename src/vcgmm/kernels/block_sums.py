@@ -10,8 +10,16 @@ from .logarithm import log_of_positive
 from .multiples import add_multiples
 from .square_sums import add_moment_squares, add_point_squares
 
-#: Responsibilities below this share of a point's weight do not move a mean.
+#: Responsibilities below this share of the largest one do not move a mean; and where they are floats of 4 bytes,
+#: those that would be lost if they were added to it.
 NEGLIGIBLE = 1e-9
+NEGLIGIBLE_IN_SINGLES = 2.0**-24
+
+
+@part
+def negligible(itemsize: int) -> float:
+    """Which of the two, in floats of so many bytes."""
+    return NEGLIGIBLE_IN_SINGLES if itemsize == 4 else NEGLIGIBLE
 
 
 @part
@@ -38,6 +46,7 @@ def add_facts(
     parts : (1 + C', B) float64, OUT, first gamma, then gamma s; 0 where s is negligible
     facts : (6,) float64, IN/OUT
     """
+    least = negligible(shares.itemsize)
     bound, scatter, error, mass = 0.0, 0.0, 0.0, 0.0
     for j in range(n):
         parts[0, j] = weights[order[low + j]]
@@ -48,7 +57,7 @@ def add_facts(
         mass += weight
     for k in range(near.shape[0]):
         for j in range(n):
-            part = parts[0, j] / totals[j] * shares[k, j] if shares[k, j] > NEGLIGIBLE else 0.0
+            part = parts[0, j] / totals[j] * shares[k, j] if shares[k, j] > least else 0.0
             parts[k + 1, j] = part
             scatter += part * near[k, j]
     facts[0] += bound

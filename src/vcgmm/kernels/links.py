@@ -14,10 +14,20 @@ from __future__ import annotations
 
 import numpy as np
 
+from .cost_table import cost_table
 from .costs import natural_rows
 from .jit import kernel, part
 from .shortlist import CLASSES, choose_nearest, longest_choice
-from .transpose import transpose
+from .vectors import ROWS, VECTOR_BYTES, VECTORS, aligned
+
+
+@part
+def enter(cluster: int, group: int, seen: np.ndarray, pool: np.ndarray, size: int) -> int:
+    """Put a cluster into the pool where it is new to it, without a branch that would often be guessed wrong."""
+    pool[size] = cluster
+    size += int(seen[cluster] != group)
+    seen[cluster] = group
+    return size
 
 
 @part
@@ -35,27 +45,23 @@ def fill_pool(
     Own members first, then the candidates they had (-1: none), then the nearest groups' members.
     `seen` (C,) int32 holds for every cluster the last group whose pool it entered.
     """
-    size = 0
-    capacity = pool.shape[0]
+    size, capacity = 0, pool.shape[0]
     for i in range(leaf_start[group], leaf_start[group + 1]):
-        pool[size] = order[i]
-        seen[order[i]] = group
-        size += 1
+        size = enter(order[i], group, seen, pool, size)
+    if size == capacity:
+        return size
     for k in range(known.shape[1]):
         for i in range(leaf_start[group], leaf_start[group + 1]):
-            cluster = known[order[i], k]
-            if cluster >= 0 and seen[cluster] != group and size < capacity:
-                pool[size] = cluster
-                seen[cluster] = group
-                size += 1
+            if known[order[i], k] >= 0:
+                size = enter(known[order[i], k], group, seen, pool, size)
+                if size == capacity:
+                    return size
     for k in range(near_groups.shape[1]):
         other = near_groups[group, k]
         for i in range(leaf_start[other], leaf_start[other + 1]):
-            cluster = order[i]
-            if seen[cluster] != group and size < capacity:
-                pool[size] = cluster
-                seen[cluster] = group
-                size += 1
+            size = enter(order[i], group, seen, pool, size)
+            if size == capacity:
+                return size
     return size
 
 
@@ -143,18 +149,21 @@ def link_groups(
     widest = 0
     for group in range(first, last):
         widest = max(widest, leaf_start[group + 1] - leaf_start[group])
+    widest = (widest + ROWS - 1) // ROWS * ROWS
     members = np.empty((widest, n_statistics), means.dtype)
     norms = np.empty(widest, means.dtype)
-    rows = np.empty((pool_size, n_statistics), means.dtype)
-    constants = np.empty(pool_size, means.dtype)
+    members[:] = 0
+    norms[:] = 0
+    at_once = VECTORS * VECTOR_BYTES // means.itemsize
+    room = (pool_size + at_once - 1) // at_once * at_once
+    rows = np.empty((room, n_statistics), means.dtype)
+    constants = np.empty(room, means.dtype)
     squares = np.empty(pool_size, means.dtype)
-    flat = np.empty(widest * pool_size, means.dtype)
-    turned = np.empty((widest, pool_size + 16), means.dtype)  # its columns fall into different places of the cache
-    values = np.empty(pool_size, np.float32)
-    value_bits = values.view(np.int32)
+    columns = aligned(at_once * n_statistics, means)
+    table = np.empty((widest, room + 16), np.float32)  # its columns fall into different places of the cache
+    table_bits = table.view(np.int32)
     taken, scratch = np.empty(n_listed, np.int64), np.empty(n_listed, np.int64)
     sizes = np.empty(CLASSES + 1, np.int64)
-    zero = means.dtype.type(0)
     for group in range(first, last):
         size = fill_pool(group, leaf_start, order, near_groups, known, seen, pool)
         low, high = leaf_start[group], leaf_start[group + 1]
@@ -163,16 +172,10 @@ def link_groups(
         origin = means[order[low]]
         expected_statistics(means, variances, order, low, high, origin, members, norms)
         natural_rows(means, precisions, offsets, pool[:size], origin, rows, constants, squares)
-        products = flat[: size * n].reshape(size, n)
-        np.dot(rows[:size], members[:n].T, products)  # the other way round it takes half as long again, or more
-        transpose(size, products, int(np.int64(0)), turned[:n])
+        cost_table(size, rows, constants, members, norms, columns, table)
         threshold = int(np.int64(0))
         for j in range(n):
-            norm = norms[j]
-            for i in range(size):
-                cost = constants[i] + norm - (turned[j, i] + turned[j, i])
-                values[i] = cost if cost > zero else zero
             threshold = choose_nearest(
-                order[low + j], j, size, pool, values, value_bits, threshold, taken, scratch, sizes, neighbors,
-                nearest,
+                order[low + j], j, size, pool, table[j], table_bits[j], threshold, taken, scratch, sizes,
+                neighbors, nearest,
             )  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .bits import WORD, bits_below, lowest_bit
 from .jit import part
 
 #: Classes of distance by which a list is put roughly in order.
@@ -39,9 +40,9 @@ def threshold_of(bits: np.ndarray, size: int, count: int, most: int, guess: int)
     middle = max(low, min(np.int32(guess - 1), high - one))
     below, within, n_looks = np.int32(0), np.int32(size), 0  # values below low, and up to high
     while low < high:
-        up_to = np.int32(0)
+        up_to, limit = np.int32(0), np.int32(middle)  # a sum of two is wider than they are
         for i in range(size):
-            up_to = np.int32(up_to + np.int32(bits[i] <= middle))  # a sum of two would be wider than they are
+            up_to = np.int32(up_to + np.int32(bits[i] <= limit))
         if count <= up_to <= most:
             return int(middle) + 1
         if up_to > most:
@@ -142,8 +143,17 @@ def choose_nearest(
     values[itself] = values[1 if itself == 0 else 0]  # it leads anyway, and no value should stand out
     most = taken.shape[0] - 1
     threshold = threshold_of(value_bits, size, count + 1, most, guess)  # it may be among them
-    place = 0
-    for i in range(size):  # without a branch, which would be guessed wrong at every change
+    place, whole = 0, size - size % WORD
+    for first in range(0, whole, WORD):
+        found = bits_below(value_bits, first, threshold)
+        if first <= itself < first + WORD:
+            found &= ~(np.int64(1) << np.int64(itself - first))
+        while found != 0:
+            bit = lowest_bit(found)
+            scratch[place] = first + bit
+            place += 1
+            found &= ~(np.int64(1) << np.int64(bit))
+    for i in range(whole, size):  # without a branch, which would be guessed wrong at every change
         scratch[place] = i
         place += int((value_bits[i] < threshold) & (i != itself))
     i = 0
@@ -153,12 +163,12 @@ def choose_nearest(
             place += 1
         i += 1
     sort_roughly(place, taken, value_bits, sizes, scratch)
-    first = int(np.int64(0))
+    begin = int(np.int64(0))
     for k in range(CLASSES):  # in full only where a class holds some of the few, or of those to be left out
-        last = sizes[k]
-        if last - first > 1 and (first < n_neighbors - 1 or first < count < last):
-            sort_in_full(first, last, taken, value_bits)
-        first = last
+        end = sizes[k]
+        if end - begin > 1 and (begin < n_neighbors - 1 or begin < count < end):
+            sort_in_full(begin, end, taken, value_bits)
+        begin = end
     for k in range(count):
         nearest[cluster, k + 1] = pool[taken[k]]
     for k in range(n_neighbors - 1):

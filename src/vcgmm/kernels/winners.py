@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .bits import lowest_bit
 from .costs import costs_of_pairs
 from .exponential import exp_below_zero
 from .first_look import first_look
@@ -144,22 +145,27 @@ def choose_winners(
     holder[:] = -1
     width = VECTOR_BYTES // costs.itemsize
     for first in range(0, n, width):
-        odd = np.int64(-1)  # all of them
+        odd = (np.int64(1) << np.int64(min(width, n - first))) - np.int64(1)  # all of them
         if not some_far and winners.shape[1] <= FEW:
             look = first_look(best, mask, costs, position, order, low, first, n, winners, slots, near, missing)
             odd = np.int64(look)
             for k in range(winners.shape[1]):
-                for j in range(first, min(first + width, n) if missing[k] != 0 else first):
-                    if (missing[k] >> (j - first)) & 1:
-                        absent[0, n_absent] = j
-                        absent[1, n_absent] = winners[order[low + j], k]
-                        n_absent += 1
-        for j in range(first, min(first + width, n) if odd != 0 else first):
-            if (odd >> (j - first)) & 1:
-                n_absent = choose_for(
-                    j, best, mask, costs, is_far, list_of_candidates, position, winners, order[low + j], slots,
-                    near, n_absent, absent, holder,
-                )  # fmt: skip
+                gone = missing[k]
+                while gone != 0:
+                    bit = lowest_bit(gone)
+                    j = first + bit
+                    absent[0, n_absent] = j
+                    absent[1, n_absent] = winners[order[low + j], k]
+                    n_absent += 1
+                    gone &= ~(np.int64(1) << np.int64(bit))
+        while odd != 0:
+            bit = lowest_bit(odd)
+            j = first + bit
+            n_absent = choose_for(
+                j, best, mask, costs, is_far, list_of_candidates, position, winners, order[low + j], slots, near,
+                n_absent, absent, holder,
+            )  # fmt: skip
+            odd &= ~(np.int64(1) << np.int64(bit))
     return n_absent
 
 
