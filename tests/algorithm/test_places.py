@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from vcgmm.algorithm import places
-from vcgmm.algorithm.places import count_up, in_order, narrowed, place_type
+from vcgmm.algorithm.places import count_up, in_order, look_up, narrowed, place_type
 
 
 @pytest.fixture(autouse=True)
@@ -29,6 +29,9 @@ def test_values_are_put_in_any_order(n: int, dtype: type) -> None:
     values, order = rng.normal(size=n), rng.permutation(n).astype(dtype)
     np.testing.assert_array_equal(in_order(values, order), values[order])
     np.testing.assert_array_equal(in_order(order, order), order[order])
+    before, rows = order.copy(), rng.permutation(n).astype(dtype)
+    look_up(rows, order)
+    np.testing.assert_array_equal(order, rows[before])
     count_up(order)
     np.testing.assert_array_equal(order, np.arange(n))
     assert order.dtype == dtype

@@ -33,21 +33,32 @@ def exact_winners(points: np.ndarray, means: np.ndarray, size: int = 3) -> np.nd
     return np.argsort(distances, axis=1, kind="stable")[:, :size].astype(np.int32)
 
 
+def relocated(
+    points: np.ndarray, weights: np.ndarray, winners: np.ndarray, means: np.ndarray, workers: Workers
+) -> tuple[Relocated, np.ndarray]:
+    """What has been moved, and the points' pairs of clusters in the end."""
+    found = errors_and_losses(points, weights, winners, means, workers)
+    pairs = winners[:, :2].copy()
+    return relocate(points, weights, pairs, *found, means, np.random.default_rng(0), workers, NO_ROOM), pairs
+
+
 def moved(
     points: np.ndarray, weights: np.ndarray, means: np.ndarray, n_threads: int = 2
 ) -> tuple[Relocated, np.ndarray]:
     """What has been moved, and the labels of the points."""
     winners = exact_winners(points, means)
     with Workers(n_threads) as workers:
-        result = relocate(points, weights, winners, means, np.random.default_rng(0), workers)
-    assert (winners[:, 1:] == -1).all()
-    return result, winners[:, 0]
+        result, pairs = relocated(points, weights, winners, means, workers)
+    assert (pairs[:, 1:] == -1).all()
+    return result, pairs[:, 0]
 
 
 def blobs(n: int, centres: np.ndarray, seed: int = 0) -> np.ndarray:
     rng = np.random.default_rng(seed)
     return (centres[np.arange(n) % len(centres)] + 0.1 * rng.normal(size=(n, centres.shape[1]))).astype(np.float32)
 
+
+NO_ROOM = np.empty(0, np.int32)
 
 CORNERS = np.array([[0.0, 0.0], [10.0, 0.0], [0.0, 10.0], [10.0, 10.0]])
 
@@ -73,7 +84,7 @@ def test_halves_are_the_two_means_of_their_cluster() -> None:
     labels = np.repeat(np.array([2, 0, 1], np.int32), [80, 30, 5])
     order, start = sort_by_cluster(labels, 3)
     with Workers(2) as workers:
-        halves = split_in_two(points, weights, order, start, np.array([1, 2, 0]), rng, workers)
+        halves = split_in_two(points, weights, order, start, np.array([1, 2, 0]), rng, workers, NO_ROOM)
     assert halves.cells.tolist() == [0, 2]  # the points of cluster 1 are all the same
     assert np.sort(halves.centres[1, :, 0]) == pytest.approx([0.0, 10.0], abs=0.1)
     assert (halves.nearer[labels == 1] == -1).all()
@@ -288,9 +299,7 @@ def test_with_one_winner_a_point_nobody_knows_a_rival() -> None:
     points = blobs(400, CORNERS)
     means = np.array([[-0.05, 0.0], [0.05, 0.0], [10.0, 0.0], [5.0, 10.0]])
     with Workers(1) as workers:
-        result = relocate(
-            points, np.ones(400), exact_winners(points, means, 1), means, np.random.default_rng(0), workers
-        )
+        result, _ = relocated(points, np.ones(400), exact_winners(points, means, 1), means, workers)
     assert result.n_moved == 0
 
 

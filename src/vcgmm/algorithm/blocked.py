@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
+from ..kernels.rivals import LOOKED_AT
 from ..kernels.sorting import permute_rows, take_rows
 from ..parallel import Workers
 from .cells import Neighbourhoods, sort_by_cluster
 from .estep import State, scatter_of
 from .extent import Extent
 from .mstep import LocalStatistics, Statistics, initial_variance
+from .narrowing import narrow, widen
 from .natural import Natural
-from .places import count_up, in_order, narrowed, place_type
-from .relocation import Relocated, relocate
+from .places import count_up, in_order, look_up, narrowed, place_type
+from .relocation import Relocated, errors_and_losses, relocate
 from .sums import Sums
 
 #: Points are put physically in order once this share of them has left its place.
@@ -112,10 +115,15 @@ class BlockedSearch:
 
     def relocate(self, means: np.ndarray, rng: np.random.Generator) -> Relocated:
         """Move clusters to where more are needed; their points go with them."""
-        moved = relocate(self.points, self.weights, self.winners, means, rng, self.workers)
+        about = self.points, self.weights
+        errors, losses = errors_and_losses(*about, self.winners, means, self.workers)
+        pairs, room = narrow(self.winners)
+        moved = relocate(*about, pairs, errors, losses, means, rng, self.workers, room)
+        widen(pairs, self.winners)
         self._misplaced += moved.n_points
         self.start_error = moved.error
-        return moved
+        n_looked_at = len(self.points) * min(self.winners.shape[1], LOOKED_AT)
+        return replace(moved, n_evaluations=moved.n_evaluations + n_looked_at)
 
     def state(self) -> State:
         """All that the next E-step depends on; winners are in the order in which the points lie."""
@@ -140,17 +148,18 @@ class BlockedSearch:
         linked = self.neighbourhoods.update(natural)
         order, start = sort_by_cluster(self.winners, len(natural.means))
         if self._misplaced > RESORT_SHARE * len(order):
-            self._put_in_order(order)
-            count_up(order)
+            order = self._put_in_order(order)
         sums = Sums(natural, self._extent.rounding(natural), self.workers)
         candidates = self.neighbourhoods.candidates
         sums.search(self.points, self.weights, self.winners, order, start, candidates, precision)
         self._misplaced += sums.n_moved
         return sums, linked
 
-    def _put_in_order(self, order: np.ndarray) -> None:
-        """Reorder the points themselves: reading rows in sequence is much faster than fetching them."""
-        self._rows = in_order(self._rows, order)
+    def _put_in_order(self, order: np.ndarray) -> np.ndarray:
+        """Reorder the points themselves: reading rows in sequence is much faster than fetching them.
+
+        The order (N',) that is given is written over; the one that is returned is that of points in order.
+        """
         permute_rows(self.winners, order, np.zeros(len(order), np.bool_), np.empty_like(self.winners[0]))
         if self.reorder is not None:
             self.reorder(self.points, order, self._rows)
@@ -159,6 +168,10 @@ class BlockedSearch:
         if not self._weigh_alike:
             self.weights = in_order(self.weights, order)
         self._misplaced = 0
+        look_up(self._rows, order)
+        self._rows, spare = order, self._rows
+        count_up(spare)
+        return spare
 
     def _taken(self, order: np.ndarray) -> np.ndarray:
         """The points in another order, as an array of their own."""

@@ -95,27 +95,30 @@ class LocalPoints:
             All points, in any order.
         order : (N',) int
         rows : (N',) int
-            Where the points that are to lie there are in the coreset.
+            Where the points are in the coreset, in the order in which they lie until now.
         """
         if self.source.quick:
-            self.fill(points, rows)
+            self.fill(points, rows, order)
         else:
             permute_rows(points, order, np.zeros(len(self), np.bool_), np.empty_like(points[0]))
 
-    def fill(self, points: np.ndarray, rows: np.ndarray | None = None) -> None:
-        """Write all points in the coreset's order, or in the order of `rows`, block by block.
+    def fill(self, points: np.ndarray, rows: np.ndarray | None = None, order: np.ndarray | None = None) -> None:
+        """Write all points in the coreset's order, or in that of `rows`, or of rows[order], block by block.
 
         Parameters
         ----------
         points : (N', D) of the frame's dtype
             Filled.
-        rows : (N',) int, optional
+        rows, order : (N',) int, optional
         """
         step = self._step
 
         def work(_thread: int, first: int, last: int) -> None:
             low, high = first * step, min(last * step, len(self))
-            self._enter(low, high, rows, points[low:high])
+            if rows is None or order is None:
+                self._enter(low, high, rows, points[low:high])
+            else:
+                self._enter(0, high - low, rows[order[low:high]], points[low:high])
 
         self.workers.run(work, -(-len(self) // step))
 

@@ -29,6 +29,13 @@ def in_order(values: np.ndarray, order: np.ndarray) -> np.ndarray:
     return out
 
 
+def look_up(values: np.ndarray, order: np.ndarray) -> None:
+    """Write values[order] over the order (n,) int."""
+    for low in range(0, len(order), AT_ONCE):
+        part = slice(low, low + AT_ONCE)
+        order[part] = values[order[part]]
+
+
 def count_up(order: np.ndarray) -> None:
     """Write 0, 1, 2, … over an order (n,) int: the points have been put in it."""
     for low in range(0, len(order), AT_ONCE):

@@ -18,10 +18,11 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from ..kernels.rivals import LOOKED_AT, two_nearest
+from ..kernels.rivals import two_nearest
 from ..parallel import Workers
 from .cells import sort_by_cluster
 from .inside_cells import cluster_inside, seed_inside
+from .narrowing import taken_from
 
 #: Share of the clusters, those with the largest errors, that are split to see what it gains.
 TRIED = 0.25
@@ -30,8 +31,9 @@ TRIED = 0.25
 SAMPLE = 64
 STEPS = 6
 
-#: Rows whose errors are added up at once.
+#: Rows whose errors are added up at once, and how many times as many have their distances at hand.
 AT_ONCE = 1 << 12
+BLOCKS = 16
 
 
 @runtime_checkable
@@ -73,10 +75,13 @@ class Relocated:
 def relocate(
     points: np.ndarray,
     weights: np.ndarray,
-    winners: np.ndarray,
+    pairs: np.ndarray,
+    errors: np.ndarray,
+    losses: np.ndarray,
     means: np.ndarray,
     rng: np.random.Generator,
     workers: Workers,
+    room: np.ndarray,
 ) -> Relocated:
     """Move clusters to where they lower the error more.
 
@@ -84,20 +89,23 @@ def relocate(
     ----------
     points : (N', D) float32 or float64
     weights : (N',) float64
-    winners : (N', C') int32
-        Clusters near each point; -1 where there is none, the first one always is.  In the end that is the nearest
-        as far as it is known, and there are no others.
+    pairs : (N', 2) int32
+        The cluster of each point and its rival, -1 where there is none; or (N', 1), and nobody has one.  In the
+        end the first is the nearest as far as it is known, and there is no second.
+    errors, losses : (C,) float64
+        From `errors_and_losses`.
     means : (C, D) float64
     rng : numpy Generator
     workers : Workers
+    room : (n,) int32
+        Memory for arrays as long as the points, if there is any.
     """
     n_clusters = len(means)
-    errors, losses = errors_and_losses(points, weights, winners, means, workers)
-    order, start = sort_by_cluster(winners, n_clusters)
+    order, start = sort_by_cluster(pairs, n_clusters)
     tried = np.argsort(-errors, kind="stable")[: max(1, int(TRIED * n_clusters))]
-    halves = split_in_two(points, weights, order, start, tried, rng, workers)
+    halves = split_in_two(points, weights, order, start, tried, rng, workers, room)
     gains = errors[halves.cells] - halves.errors
-    rivals = winners[:, min(1, winners.shape[1] - 1)]
+    rivals = pairs[:, pairs.shape[1] - 1]
 
     def members(cluster: int) -> np.ndarray:
         return order[start[cluster] : start[cluster + 1]]
@@ -108,13 +116,12 @@ def relocate(
         kept = halves.cells[place]
         gone, stay = members(cluster), members(kept)
         come = stay[halves.nearer[stay] == 2 * place + 1]
-        winners[gone, 0], winners[come, 0] = rivals[gone], cluster
+        pairs[gone, 0], pairs[come, 0] = rivals[gone], cluster
         n_points += len(gone) + len(come)
         means[kept], means[cluster] = halves.centres[place]
-    winners[:, 1:] = -1
+    pairs[:, 1:] = -1
     gained = float(gains[split].sum() - losses[removed].sum())
-    n_evaluations = len(points) * min(winners.shape[1], LOOKED_AT) + halves.n_evaluations
-    return Relocated(means, float(errors.sum()) - gained, gained, len(removed), n_points, n_evaluations)
+    return Relocated(means, float(errors.sum()) - gained, gained, len(removed), n_points, halves.n_evaluations)
 
 
 def errors_and_losses(
@@ -124,17 +131,22 @@ def errors_and_losses(
 
     Winners (N', C') are changed: the first is the nearest of those looked at, the second the second nearest.
     """
-    distances = np.empty((2, len(points)), points.dtype)
-    used = means.astype(points.dtype)
+    n_clusters, used = len(means), means.astype(points.dtype)
+    step = BLOCKS * max(AT_ONCE, n_clusters)
+    distances = np.empty((2, min(step, len(points))), points.dtype)
+    errors, losses = np.zeros((2, n_clusters))
+    for low in range(0, len(points), step):
+        some, known = points[low : low + step], winners[low : low + step]
 
-    def work(_thread: int, first: int, last: int) -> None:
-        two_nearest(first, last, points, winners, used, distances)
+        def work(_thread: int, first: int, last: int, some: np.ndarray = some, known: np.ndarray = known) -> None:
+            two_nearest(first, last, some, known, used, distances)
 
-    workers.run(work, len(points))
-    near, far = distances
-    errors = sums_by_cluster(winners[:, 0], weights, near, len(means))
-    far -= near
-    return errors, sums_by_cluster(winners[:, 0], weights, far, len(means))
+        workers.run(work, len(some))
+        near, far = distances[:, : len(some)]
+        errors += sums_by_cluster(known[:, 0], weights[low : low + step], near, n_clusters)
+        far -= near
+        losses += sums_by_cluster(known[:, 0], weights[low : low + step], far, n_clusters)
+    return errors, losses
 
 
 def sums_by_cluster(labels: np.ndarray, weights: np.ndarray, values: np.ndarray, n_clusters: int) -> np.ndarray:
@@ -179,12 +191,13 @@ def split_in_two(
     tried: np.ndarray,
     rng: np.random.Generator,
     workers: Workers,
+    room: np.ndarray,
 ) -> Halves:
     """Split clusters in two by a small k-means inside each; those whose points are all the same are left out.
 
     Parameters
     ----------
-    points, weights, rng, workers : as in `relocate`
+    points, weights, rng, workers, room : as in `relocate`
     order, start
         From `sort_by_cluster`.
     tried : (k,) int64
@@ -200,7 +213,8 @@ def split_in_two(
     centre_start = np.zeros(n_clusters + 1, np.int64)
     centre_start[cells + 1] = 2
     np.cumsum(centre_start, out=centre_start)
-    nearer, distances = np.full(len(points), -1, np.int32), np.zeros(len(points), points.dtype)
+    distances, nearer = taken_from(room, len(points), points.dtype)
+    distances[:], nearer[:] = 0, -1
     centres, more = cluster_inside(
         points, weights, order, start, pairs.ravel(), centre_start, SAMPLE, STEPS, nearer, distances, workers,
         label=True,
