@@ -47,16 +47,19 @@ def test_any_order_has_the_same_bits(points: LocalPoints) -> None:
     np.testing.assert_array_equal(points.take(order[:7]), points.array[order[:7]])
 
 
-def test_points_are_reordered_in_place_again_and_again(points: LocalPoints) -> None:
+@pytest.mark.parametrize("n_winners", [1, D, D + 1])  # more are as long as all that points may lend
+def test_points_are_reordered_in_place_again_and_again(points: LocalPoints, n_winners: int) -> None:
     rng = np.random.default_rng(3)
     array, expected, rows = points.array, points.array.copy(), np.arange(N)
+    winners = (rows[:, None] + np.arange(n_winners)).astype(np.int32)
     for _ in range(3):
         order = rng.permutation(N)
         order[:5] = np.sort(order[:5])
         expected = expected[order]
-        points.reorder(array, order, rows)
+        points.reorder(array, winners, order, rows)
         rows = rows[order]
         np.testing.assert_array_equal(array, expected)
+        np.testing.assert_array_equal(winners, rows[:, None] + np.arange(n_winners))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "uint8"])
@@ -71,7 +74,8 @@ def test_selected_rows_are_those_of_a_copy(dtype: str, workers: Workers) -> None
     np.testing.assert_array_equal(selected.take(order[:9]), copied.take(order[:9]))
     directions = rng.normal(size=(D, 3)).astype(np.float32)
     np.testing.assert_array_equal(selected.project(directions), copied.project(directions))
-    selected.reorder(selected.array, order, np.arange(len(chosen)))
+    winners = np.empty((len(chosen), 2), np.int32)
+    selected.reorder(selected.array, winners, order, np.arange(len(chosen)))
     np.testing.assert_array_equal(selected.array, copied.array[order])
     selected.put_back()
     np.testing.assert_array_equal(selected.array, copied.array)
@@ -87,7 +91,7 @@ def test_mapped_rows_are_not_fetched_from_their_file(tmp_path: Path, workers: Wo
     points = LocalPoints(Coreset(np.arange(N), mapped, np.ones(N)), frame, workers)
     array, order = points.array, np.random.default_rng(4).permutation(N)
     mapped[:] = 0
-    points.reorder(array, order, np.arange(N))
+    points.reorder(array, np.empty((N, 2), np.int32), order, np.arange(N))
     np.testing.assert_array_equal(array, rows[order])
     assert not points.arrange(order)  # nor are they written in another order
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..kernels.rivals import LOOKED_AT
-from ..kernels.sorting import permute_rows, take_rows
+from ..kernels.sorting import take_rows
 from ..parallel import Workers
 from .cells import Neighbourhoods, sort_by_cluster
 from .estep import State, scatter_of
@@ -40,8 +40,8 @@ class BlockedSearch:
     variance_floor : float
     workers : Workers
     reorder : callable, optional
-        `LocalPoints.reorder`, to change the order of `points` in place.  Without it they are left as they are, and
-        the search keeps a copy in its own order.
+        `LocalPoints.reorder`, to change the order of points and winners in place.  Without it points are left as
+        they are, and the search keeps a copy in its own order.
     rows : (N',) int, optional
         The points lie in the order of these rows, by label; weights and labels are given in another.
     """
@@ -60,7 +60,7 @@ class BlockedSearch:
         start_error: float,
         variance_floor: float,
         workers: Workers,
-        reorder: Callable[[np.ndarray, np.ndarray, np.ndarray], None] | None = None,
+        reorder: Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], None] | None = None,
         rows: np.ndarray | None = None,
     ) -> None:
         self.points = points
@@ -160,11 +160,10 @@ class BlockedSearch:
 
         The order (N',) that is given is written over; the one that is returned is that of points in order.
         """
-        permute_rows(self.winners, order, np.zeros(len(order), np.bool_), np.empty_like(self.winners[0]))
         if self.reorder is not None:
-            self.reorder(self.points, order, self._rows)
+            self.reorder(self.points, self.winners, order, self._rows)
         else:
-            self.points = self._taken(order)
+            self.points, self.winners = self._taken(self.points, order), self._taken(self.winners, order)
         if not self._weigh_alike:
             self.weights = in_order(self.weights, order)
         self._misplaced = 0
@@ -173,13 +172,13 @@ class BlockedSearch:
         count_up(spare)
         return spare
 
-    def _taken(self, order: np.ndarray) -> np.ndarray:
-        """The points in another order, as an array of their own."""
-        points = np.empty_like(self.points)
+    def _taken(self, array: np.ndarray, order: np.ndarray) -> np.ndarray:
+        """Rows in another order, as an array of their own."""
+        taken = np.empty_like(array)
 
         def work(_thread: int, first: int, last: int) -> None:
             rows = order[first:last].astype(np.int64, copy=False)  # as everywhere, or it is compiled for anew
-            take_rows(0, len(rows), self.points, rows, points[first:last])
+            take_rows(0, len(rows), array, rows, taken[first:last])
 
         self.workers.run(work, len(order))
-        return points
+        return taken

@@ -27,6 +27,9 @@ FOLLOWERS = 0.5
 LINKED_AT_FIRST = 2
 LINKED_EVERY = 4
 
+#: A level of cuts through fewer numbers than this takes less time than waking threads.
+WORTH_WAKING = 1 << 19
+
 #: A cell with more points is searched in several tasks.
 POINTS_PER_TASK = 2048
 
@@ -164,6 +167,9 @@ class Neighbourhoods:
     def _cut(self, means: np.ndarray, uniforms: np.ndarray, depth: int, order: np.ndarray) -> None:
         """Put clusters that lie near each other next to each other, level by level."""
         for level in range(depth):
+            if means.size < WORTH_WAKING:
+                random_cuts(0, 1 << level, level, means, uniforms, order)
+                continue
 
             def cut(_thread: int, first: int, last: int, level: int = level) -> None:
                 random_cuts(first, last, level, means, uniforms, order)

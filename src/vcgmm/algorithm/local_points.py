@@ -13,7 +13,7 @@ import numpy as np
 from ..data import ArrayRows, Selection
 from ..data.rows import exact_float
 from ..kernels.coordinates import change_coordinates, rows_in_coordinates
-from ..kernels.sorting import permute_rows
+from ..kernels.sorting import permute_rows, take_rows
 from ..parallel import Workers
 from .coreset import Coreset, rows_at_once
 from .frame import Frame
@@ -86,21 +86,39 @@ class LocalPoints:
         self._enter(0, len(rows), rows, points)
         return points
 
-    def reorder(self, points: np.ndarray, order: np.ndarray, rows: np.ndarray) -> None:
-        """points[i] = points[order[i]] for all i at once, in place.
+    def reorder(self, points: np.ndarray, winners: np.ndarray, order: np.ndarray, rows: np.ndarray) -> None:
+        """points[i] = points[order[i]] for all i at once, in place, and winners likewise.
 
         Parameters
         ----------
         points : (N', D) of the frame's dtype
             All points, in any order.
+        winners : (N', C') int32
         order : (N',) int
         rows : (N',) int
             Where the points are in the coreset, in the order in which they lie until now.
         """
         if self.source.quick:
+            self._permute(winners, order, points)  # which are written anew, and room until then
             self.fill(points, rows, order)
         else:
-            permute_rows(points, order, np.zeros(len(self), np.bool_), np.empty_like(points[0]))
+            for array in (points, winners):
+                permute_rows(array, order, np.zeros(len(self), np.bool_), np.empty_like(array[0]))
+
+    def _permute(self, array: np.ndarray, order: np.ndarray, room: np.ndarray) -> None:
+        """array[i] = array[order[i]] for all i at once, by way of a room, or one by one where it is too small."""
+        free = room.reshape(-1).view(array.dtype)
+        if len(free) < array.size:
+            permute_rows(array, order, np.zeros(len(self), np.bool_), np.empty_like(array[0]))
+            return
+        taken = free[: array.size].reshape(array.shape)
+
+        def work(_thread: int, first: int, last: int) -> None:
+            rows = order[first:last].astype(np.int64, copy=False)  # as everywhere, or it is compiled for anew
+            take_rows(0, len(rows), array, rows, taken[first:last])
+
+        self.workers.run(work, len(order))
+        array[:] = taken
 
     def fill(self, points: np.ndarray, rows: np.ndarray | None = None, order: np.ndarray | None = None) -> None:
         """Write all points in the coreset's order, or in that of `rows`, or of rows[order], block by block.
