@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from ..algorithm.inside_cells import TRIALS
-from ..algorithm.relocation import SAMPLE, STEPS, TRIED, Relocated
+from ..algorithm.relocation import SAMPLE, STEPS, Relocated
 from ..kernels.moves import pair_moves
 from ..kernels.rivals import LOOKED_AT
 from .arrays import DeviceArray, Told
@@ -21,6 +21,9 @@ from .points import DevicePoints, upload
 from .ranking import in_order
 from .sizes import pieces_of, power_of_two
 from .tiling import aligned
+
+#: Share of the clusters that are split to see what it gains: more than on the host, where it costs more.
+TRIED = 0.5
 
 #: Points, and features of them, that a program compares with their winners.
 COMPARED, COMPARED_FEATURES = 32, 128
