@@ -39,7 +39,7 @@ def draw_seed(random_state: Any) -> int:
     try:
         if isinstance(random_state, numbers.Integral):
             with _seeding:
-                _seeded.seed(random_state)
+                _seeded.seed(int(random_state))
                 return int(_seeded.randint(most))
         return int(check_random_state(random_state).randint(most))
     except ValueError:

@@ -112,5 +112,5 @@ def _finish(
     means, masses, frame = on_host(result.means), on_host(result.masses), result.frame
     if not frame.origin.any():  # predictions need one amid the data, whatever the fit did without
         total = max(float(masses.sum()), np.finfo(np.float64).tiny)
-        frame = Frame(on_host(result.masses @ result.means) / total, frame.scale, FLOAT32)
+        frame = Frame(masses @ means / total, frame.scale, FLOAT32)
     return replace(result, means=means, masses=masses, mixture=mixture, frame=frame)

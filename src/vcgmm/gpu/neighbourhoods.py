@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from ..algorithm.cells import GROUP_SIZE, LINKED_AT_FIRST, LINKED_EVERY, POOL_SIZE
+from ..algorithm.cells import FOLLOWERS, GROUP_SIZE, LINKED_AT_FIRST, LINKED_EVERY, POOL_SIZE
 from ..algorithm.random import generator
 from ..kernels.neighbors import BAND
 from .cells import Groups, label_type, sort_by_group
@@ -21,9 +21,6 @@ ALL_COMPARED = 4096
 
 #: Clusters, others and features of them that a program compares at a time.
 COMPARED_ROWS, COMPARED_OTHERS, COMPARED_FEATURES = 64, 128, 16
-
-#: Share of a list that followers may take: more than on the host.
-FOLLOWERS = 0.8
 
 #: Places on lists that a program looks at.
 LISTED = 1024
