@@ -68,6 +68,16 @@ def test_predictions_are_those_of_the_cpu(gpu: Any, on_cpu: VCGMM) -> None:
     assert abs(there.predict_proba(X) - on_cpu.predict_proba(X)).max() < 1e-3
 
 
+def test_a_tensor_has_features_without_names(gpu: Any) -> None:
+    fitted = model(n_components=2, max_iter=1)
+    fitted.feature_names_in_ = np.array(["of", "another", "fit"], object)
+    fitted.fit(torch.from_numpy(blobs()).to(gpu))
+    assert fitted.n_features_in_ == 3
+    assert not hasattr(fitted, "feature_names_in_")
+    with pytest.raises(ValueError, match="features"):
+        fitted.predict(torch.zeros((5, 4), device=gpu))
+
+
 def test_a_tensor_is_used_where_it_lies_and_answered_by_tensors(gpu: Any) -> None:
     X = torch.from_numpy(blobs()).to(gpu)
     before = X.clone()

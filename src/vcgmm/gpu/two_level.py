@@ -37,7 +37,7 @@ RANDOM_SAMPLE, RANDOM_STEPS = 128, 6
 #: Rows that Lloyd steps look at for each cluster inside them, more than on the host, where they cost more; and how
 #: many steps there are, fewer than there.
 FINE_SAMPLE = 128
-FINE_STEPS = 6
+FINE_STEPS = 7
 
 #: Seeds drawn inside them for each cluster expected, fewer than on the host: clusters are moved afterwards.
 SPARE = 1.25
