@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch", reason="tests of the GPU need torch")
 pytest.importorskip("triton", reason="tests of the GPU need Triton")
 
 from vcgmm import VCGMM, Coreset  # noqa: E402
-from vcgmm.gpu import backend, preparing  # noqa: E402
+from vcgmm.gpu import backend, fitting, preparing  # noqa: E402
 from vcgmm.gpu import memory as memory_module  # noqa: E402
 from vcgmm.gpu.memory import Shape, bytes_needed  # noqa: E402
 
@@ -76,6 +76,18 @@ def test_a_tensor_has_features_without_names(gpu: Any) -> None:
     assert not hasattr(fitted, "feature_names_in_")
     with pytest.raises(ValueError, match="features"):
         fitted.predict(torch.zeros((5, 4), device=gpu))
+
+
+@pytest.mark.usefixtures("gpu")
+@pytest.mark.parametrize("looked_at", [3, 9, 1 << 20])
+def test_predictions_are_taken_about_a_place_amid_the_data(
+    monkeypatch: pytest.MonkeyPatch, looked_at: int
+) -> None:
+    monkeypatch.setattr(fitting, "AMID", looked_at)
+    fitted = model(max_iter=1).fit(blobs().astype(np.float16))  # stored as they are, without an origin
+    every = max(1, fitted.means_.size // looked_at)
+    expected = np.average(fitted.means_[::every], axis=0, weights=fitted.counts_[::every])
+    np.testing.assert_allclose(fitted._frame.origin, expected, rtol=1e-9)
 
 
 def test_a_tensor_is_used_where_it_lies_and_answered_by_tensors(gpu: Any) -> None:
