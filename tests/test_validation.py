@@ -12,6 +12,7 @@ from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
 from vcgmm import VCGMM
+from vcgmm.validation import draw_seed
 
 X = np.random.default_rng(0).normal(size=(60, 3))
 
@@ -322,6 +323,12 @@ def test_candidates_are_never_fewer_than_winners(search: str) -> None:
 def test_a_random_state_that_is_none(random_state: Any) -> None:
     with pytest.raises(ValueError, match=r"random_state=.* is not valid: give None, an integer"):
         VCGMM(3, random_state=random_state).fit(np.random.default_rng(0).normal(size=(50, 2)))
+
+
+@pytest.mark.parametrize("random_state", [0, 7, True, np.int64(3), 2**32 - 1])
+def test_a_seed_is_what_a_random_state_of_its_own_would_draw(random_state: Any) -> None:
+    expected = np.random.RandomState(random_state).randint(np.iinfo(np.int32).max)
+    assert draw_seed(random_state) == draw_seed(random_state) == expected
 
 
 @pytest.mark.parametrize("name", ["warm_start", "compute_labels"])

@@ -199,6 +199,10 @@ def rows_of(estimator: Any, X: Any, *, reset: bool, on_gpu: bool) -> Rows:
             f"{str(X.device)!r}, or give X.cpu()."
         )
     rows = rows_of_tensor(X)
+    if reset:  # as `validate_data` would, which takes longer to see that tensors have no names of features
+        estimator.n_features_in_ = rows.n_features
+        estimator.__dict__.pop("feature_names_in_", None)
+        return rows
     with blame("X", "Give the features that the model was fitted on."):
         validate_data(estimator, X, reset=reset, skip_check_array=True)
     return rows

@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch", reason="tests of the GPU need torch")
 pytest.importorskip("triton", reason="tests of the GPU need Triton")
 
 from vcgmm import VCGMM, Coreset  # noqa: E402
-from vcgmm.gpu import backend, preparing  # noqa: E402
+from vcgmm.gpu import backend, fitting, preparing  # noqa: E402
 from vcgmm.gpu import memory as memory_module  # noqa: E402
 from vcgmm.gpu.memory import Shape, bytes_needed  # noqa: E402
 
@@ -66,6 +66,28 @@ def test_predictions_are_those_of_the_cpu(gpu: Any, on_cpu: VCGMM) -> None:
     assert ids.tolist() == expected_ids.tolist()
     np.testing.assert_allclose(distances, expected, rtol=1e-4, atol=1e-4)
     assert abs(there.predict_proba(X) - on_cpu.predict_proba(X)).max() < 1e-3
+
+
+def test_a_tensor_has_features_without_names(gpu: Any) -> None:
+    fitted = model(n_components=2, max_iter=1)
+    fitted.feature_names_in_ = np.array(["of", "another", "fit"], object)
+    fitted.fit(torch.from_numpy(blobs()).to(gpu))
+    assert fitted.n_features_in_ == 3
+    assert not hasattr(fitted, "feature_names_in_")
+    with pytest.raises(ValueError, match="features"):
+        fitted.predict(torch.zeros((5, 4), device=gpu))
+
+
+@pytest.mark.usefixtures("gpu")
+@pytest.mark.parametrize("looked_at", [3, 9, 1 << 20])
+def test_predictions_are_taken_about_a_place_amid_the_data(
+    monkeypatch: pytest.MonkeyPatch, looked_at: int
+) -> None:
+    monkeypatch.setattr(fitting, "AMID", looked_at)
+    fitted = model(max_iter=1).fit(blobs().astype(np.float16))  # stored as they are, without an origin
+    every = max(1, fitted.means_.size // looked_at)
+    expected = np.average(fitted.means_[::every], axis=0, weights=fitted.counts_[::every])
+    np.testing.assert_allclose(fitted._frame.origin, expected, rtol=1e-9)
 
 
 def test_a_tensor_is_used_where_it_lies_and_answered_by_tensors(gpu: Any) -> None:

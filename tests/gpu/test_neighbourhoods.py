@@ -53,7 +53,7 @@ def test_candidates_are_those_of_the_cpu(
     near.update(means)
     nearest = near.nearest.cpu().numpy()
     followers, counts = np.empty((n_clusters + 1, length // 2 + 1), np.int32), np.empty(n_clusters, np.int32)
-    turn_round(0, n_clusters, nearest, followers, counts)
+    turn_round(nearest, followers, counts)
     found = followers_of(near.nearest, length // 2).cpu().numpy()
     for c in range(n_clusters):
         assert found[c, : counts[c]].tolist() == followers[c, : counts[c]].tolist()

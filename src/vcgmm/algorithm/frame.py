@@ -52,8 +52,8 @@ class Frame:
 
     def leave(self, points: np.ndarray) -> np.ndarray:
         """Local coordinates to data coordinates, in float64."""
-        result: np.ndarray = points / self.scale + self.origin
-        return result
+        result: np.ndarray = points / self.scale
+        return result + self.origin if self.origin.any() else result
 
     @property
     def log_scale(self) -> float:

@@ -24,7 +24,14 @@ MERGED, MERGED_FEATURES = 128, 16
 
 
 def moments(rows: TensorRows, weights: torch.Tensor | None, advance: Callable[[int], None]) -> Moments:
-    """Mean and variance of all rows, as `algorithm.frame.moments`; refuses rows that are not finite.
+    """Mean and variance of all rows, as `algorithm.frame.moments`; refuses rows that are not finite."""
+    return begin_moments(rows, weights, advance)()
+
+
+def begin_moments(
+    rows: TensorRows, weights: torch.Tensor | None, advance: Callable[[int], None]
+) -> Callable[[], Moments]:
+    """Begin to look at all rows; what this gives waits for their `moments`.
 
     Parameters
     ----------
@@ -33,8 +40,16 @@ def moments(rows: TensorRows, weights: torch.Tensor | None, advance: Callable[[i
     advance : callable
         Told how many rows have been read since the last call.
     """
-    at_once = weights is None and rows.as_stored
-    mass, spread, mean = _at_once(rows, advance) if at_once else _part_by_part(rows, weights, advance)
+    if weights is None and rows.as_stored:
+        merged = _survey(rows.tensor)
+        return lambda: _moments(rows, None, *_waited(rows, merged, advance))
+    return lambda: _moments(rows, weights, *_part_by_part(rows, weights, advance))
+
+
+def _moments(
+    rows: TensorRows, weights: torch.Tensor | None, mass: float, spread: float, mean: np.ndarray
+) -> Moments:
+    """What follows from weight, scatter and mean (D,) of rows; refuses those that vary too much or too little."""
     variance = spread / mass
     if not math.isfinite(variance):
         raise ValueError(
@@ -49,20 +64,28 @@ def moments(rows: TensorRows, weights: torch.Tensor | None, advance: Callable[[i
     return Moments(mass, mean, variance, n_usable)
 
 
-def _at_once(rows: TensorRows, advance: Callable[[int], None]) -> tuple[float, float, np.ndarray]:
-    """Weight, scatter and mean (D,) of rows as they are stored, each of weight 1; the host waits once."""
-    (n_rows, n_features), device = rows.tensor.shape, rows.tensor.device
+def _survey(rows: torch.Tensor) -> torch.Tensor:
+    """Mean and scatter of rows (N, D) as they are stored: (2, D) float64, on the device."""
+    (n_rows, n_features), device = rows.shape, rows.device
     size = max(SURVEYED, pieces_of(n_rows, MOST_BLOCKS))
     n_blocks, features = pieces_of(n_rows, size), min(FEATURES, power_of_two(n_features))
     means, scatters = torch.empty((2, n_blocks, n_features), dtype=torch.float64, device=device)
     merged = torch.empty((2, n_features), dtype=torch.float64, device=device)
     survey_blocks[(n_blocks, pieces_of(n_features, features))](
-        rows.tensor, rows.tensor.stride(0), n_rows, n_features, size, means, scatters, ROWS=ROWS, FEATURES=features
+        rows, rows.stride(0), n_rows, n_features, size, means, scatters, ROWS=ROWS, FEATURES=features
     )
     merge_blocks[(pieces_of(n_features, MERGED_FEATURES),)](
         means, scatters, n_rows, n_features, size, n_blocks, merged, BLOCKS=MERGED, FEATURES=MERGED_FEATURES
     )
+    return merged
+
+
+def _waited(
+    rows: TensorRows, merged: torch.Tensor, advance: Callable[[int], None]
+) -> tuple[float, float, np.ndarray]:
+    """Weight, scatter and mean (D,) of rows, each of weight 1, as soon as the host knows what `_survey` gave."""
     mean, spreads = merged.cpu().numpy()
+    n_rows, n_features = rows.tensor.shape
     if not np.isfinite(mean).all():
         for part in blocks_of(n_rows, n_features):
             _refuse_nonfinite(rows, part)

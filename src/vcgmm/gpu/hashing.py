@@ -6,7 +6,6 @@ from functools import lru_cache
 
 import torch
 
-from .arrays import Told
 from .kernels.surveying import hash_rows
 from .sizes import pieces_of, power_of_two
 
@@ -42,7 +41,7 @@ def _odd_numbers(n_features: int, device: torch.device) -> torch.Tensor:
 
 
 class Distinct:
-    """How many rows differ; a first count is on its way to the host while the device goes on.
+    """How many rows differ; a first count is made while the host goes on.
 
     Parameters
     ----------
@@ -57,9 +56,9 @@ class Distinct:
         # Most data show enough of them in a part of their rows.
         few = rows[:: max(1, rows.shape[0] // (4 * enough))]
         _, seen = _looked_at(few, power_of_two(PLACES * few.shape[0]))
-        self._first = Told(seen.sum().view(1))
+        self._first = seen.sum()
 
     def count(self) -> int:
         """Number of different rows, or any number from `enough` on once so many have been seen."""
-        (n_places,) = self._first.tolist()  # no more than there are different rows
-        return int(n_places) if n_places >= self.enough else len(torch.unique(row_hashes(self.rows)))
+        n_places = int(self._first)  # no more than there are different rows
+        return n_places if n_places >= self.enough else len(torch.unique(row_hashes(self.rows)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from ..kernels.lloyd import STEP_LENGTH
 from .cells import Groups, cut, sort_by_group
 from .kernels.lloyd import move_centres, sum_by_nearest
 from .nearest import Lists, nearest_listed
@@ -31,6 +32,8 @@ def lloyd_steps(
     steps: int,
 ) -> torch.Tensor:
     """Centres after some Lloyd steps, in each of which points look at the centres of their own cell.
+
+    All steps but the last go on beyond the means, as on the host.
 
     Parameters
     ----------
@@ -68,7 +71,7 @@ def _by_tiles(
     pieces = cut(groups.start, POINTS, len(groups.order))
     sums = torch.empty(len(pieces) * width * (n_features + 1), dtype=torch.float32, device=points.device)
     tiles = min(MOST_ADDED_TILES, max(ADDED_TILES, power_of_two(len(groups.order) // (POINTS * n_cells))))
-    for _ in range(steps):
+    for length in _lengths(steps):
         sum_by_nearest[(len(pieces),)](
             points.stored, points.stored.stride(0), n_features, points.scale, groups.order, pieces.table, origins,
             origins.stride(0), start, width, centres, centres.stride(0), points.weights, sums, POINTS=POINTS,
@@ -78,7 +81,7 @@ def _by_tiles(
         )  # fmt: skip
         move_centres[(n_cells, width)](
             sums, groups.start, POINTS, n_features, origins, origins.stride(0), start, width, centres,
-            centres.stride(0), TILES=tiles,
+            centres.stride(0), length, TILES=tiles,
             FEATURES=min(ADDED_FEATURES, power_of_two(n_features)), num_warps=tiles // WARP_TILES,
         )  # fmt: skip
     return centres
@@ -94,9 +97,14 @@ def _by_sorting(
 ) -> torch.Tensor:
     """With points sorted by centre, where sums by tile would take too much memory."""
     nobody = torch.arange(len(groups.order), device=points.device) >= groups.start[-1]
-    for _ in range(steps):
+    for length in _lengths(steps):
         ids, _ = nearest_listed(points, groups, origins, lists, centres, by_place=True)
         members = sort_by_group(ids.view(-1).masked_fill_(nobody, len(centres)), len(centres))
         entries = Entries(groups.order[members.order], points.weights, members.start)
-        centres = aligned(centres + weighted_sums(points, entries, centres).moves)
+        centres = aligned(centres + length * weighted_sums(points, entries, centres).moves)
     return centres
+
+
+def _lengths(steps: int) -> list[float]:
+    """How far each of so many steps goes, as a multiple of the way to the means."""
+    return [*[STEP_LENGTH] * (steps - 1), 1.0]

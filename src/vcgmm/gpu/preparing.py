@@ -20,7 +20,7 @@ from ..algorithm.random import generator
 from ..algorithm.settings import Settings
 from ..data import Rows, Selection
 from ..parallel import Workers
-from .coreset import lightweight_coreset, moments
+from .coreset import begin_moments, lightweight_coreset
 from .hashing import Distinct
 from .lanes import Lanes, Task
 from .memory import Shape, check_memory
@@ -100,8 +100,9 @@ class Plan:
         raw = self._copy(coreset.source, kind, None)
         masses = None if plain else coreset.weights
         given = None if masses is None else torch.from_numpy(masses).to(self.device)
+        waited = begin_moments(TensorRows(raw, rows.name), given, self.advance)
         distinct = self._distinct(raw)
-        facts = moments(TensorRows(raw, rows.name), given, self.advance)
+        facts = waited()
         self._check(distinct, rows.n_samples)
         frame = facts.frame(FLOAT32)
         if kind is not torch.float32:
@@ -133,10 +134,12 @@ class Plan:
         """Draw the coreset on the device, or take all rows where they lie."""
         size, n_clusters = self.settings.coreset_size, self.settings.n_components
         given = None if weights is None else torch.from_numpy(weights).to(self.device)
-        # Told of while moments are taken, where it is of all rows.
-        distinct = self._distinct(rows.tensor) if size is None and weights is None and rows.as_stored else None
-        facts = moments(rows, given, self.advance)
-        points = None
+        waited, distinct, points = begin_moments(rows, given, self.advance), None, None
+        in_place = size is None and weights is None and rows.as_stored and rows.tensor.dtype in STORED
+        if in_place:  # what can be done while moments are taken
+            distinct = self._distinct(rows.tensor)
+            self._check_memory(rows.n_samples, rows.n_features, 0)
+        facts = waited()
         whole = size is None or size >= facts.n_usable
         if whole and facts.n_usable == rows.n_samples:
             points = tensor = rows.chosen(None)
@@ -150,9 +153,10 @@ class Plan:
             tensor = rows.chosen(chosen)
         self._check(self._distinct(tensor) if distinct is None else distinct, rows.n_samples)
         frame = facts.frame(FLOAT32)
-        in_place = tensor.dtype in STORED
         kind = self._kind(frame)
-        self._check_memory(len(tensor), rows.n_features, 0 if in_place else kind.itemsize)
+        if not in_place:
+            in_place = tensor.dtype in STORED
+            self._check_memory(len(tensor), rows.n_features, 0 if in_place else kind.itemsize)
         if points is None:
             coreset = Coreset(chosen.cpu().numpy(), TensorRows(tensor).all(), drawn.cpu().numpy())
         elif weights is None:

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from ..algorithm.inside_cells import TRIALS
-from ..algorithm.relocation import SAMPLE, STEPS, TRIED, Relocated
+from ..algorithm.relocation import SAMPLE, STEPS, Relocated
 from ..kernels.moves import pair_moves
 from ..kernels.rivals import LOOKED_AT
 from .arrays import DeviceArray, Told
@@ -21,6 +21,9 @@ from .points import DevicePoints, upload
 from .ranking import in_order
 from .sizes import pieces_of, power_of_two
 from .tiling import aligned
+
+#: Share of the clusters that are split to see what it gains: more than on the host, where it costs more.
+TRIED = 0.5
 
 #: Points, and features of them, that a program compares with their winners.
 COMPARED, COMPARED_FEATURES = 32, 128
@@ -77,23 +80,20 @@ def relocate(
         tried, group_sizes[tried], halves.n_second, dearest, most, cheapest, ends, least, errors.sum().view(1)
     )
     some = Told(takers[: min(MOST_TAKERS, len(takers) * n_tried // n_clusters)])
+    moved: Any = DeviceArray(means.clone())
+    fates, moves = np.full(n_clusters, STAYS.value, np.int64), np.empty((2, n_tried), np.int64)
     split, sizes, n_second, by_gain, gains, taken, last, losses_here, total = told()
     here = some.array()  # those who are missed least have few points mostly
     if last[-1] > len(here):
         here = takers[: last[-1]].cpu().numpy()
     first = np.append(0, last[:-1])
-    moves = np.empty((2, n_tried), np.int64)
     n_moves = pair_moves(
         taken, losses_here, first, last, here, split[by_gain], gains, np.zeros(n_clusters, bool), moves
     )
     gone, best = moves[:, :n_moves]
-    gained = float(gains[best].sum() - losses_here[gone].sum())
     places = by_gain[best]
     kept, removed = split[places], taken[gone]
-    fates = np.full(n_clusters, STAYS.value, np.int64)
     fates[removed], fates[kept] = GONE.value, removed
-
-    moved: Any = DeviceArray(means.clone())
     chosen = upload(np.concatenate([fates, kept, removed, places]), device)
     if n_moves:
         put_halves[(n_moves,)](
@@ -104,6 +104,7 @@ def relocate(
         labels, rivals, halves.second, chosen, len(labels), winners, N_BEST=winners.shape[1],
         COLUMNS=power_of_two(winners.shape[1]), POINTS=RELABELLED,
     )  # fmt: skip
+    gained = float(gains[best].sum() - losses_here[gone].sum())
     n_evaluations = len(points) * min(winners.shape[1], LOOKED_AT)
     n_evaluations += int((np.minimum(sizes, 2 * SAMPLE) * (1 + TRIALS + 2 * STEPS) + 2 * sizes).sum())
     return Relocated(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
+from functools import cache
+from typing import Any
 
 import numpy as np
 import torch
@@ -36,7 +38,7 @@ class TensorRows(Rows):
 
     def __init__(self, tensor: torch.Tensor, name: str = "X") -> None:
         self.tensor = tensor
-        super().__init__(int(tensor.shape[1]), as_array(tensor[:0]).dtype, name)
+        super().__init__(int(tensor.shape[1]), _type_on_host(tensor.dtype), name)
 
     @property
     def n_samples(self) -> int:
@@ -148,6 +150,12 @@ def as_array(tensor: torch.Tensor) -> np.ndarray:
     """A tensor as an array on the host, in float32 where NumPy has no such type."""
     array: np.ndarray = tensor.detach().to("cpu", _ON_HOST.get(tensor.dtype, tensor.dtype)).numpy()
     return array
+
+
+@cache
+def _type_on_host(kind: torch.dtype) -> np.dtype[Any]:
+    """What `as_array` makes of a type."""
+    return as_array(torch.empty(0, dtype=kind)).dtype
 
 
 def rows_of_tensor(X: torch.Tensor, name: str = "X") -> Rows:

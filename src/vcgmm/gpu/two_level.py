@@ -13,7 +13,6 @@ from ..algorithm.seeding import Start
 from ..algorithm.two_level import (
     COARSE_SAMPLE,
     COARSE_STEPS,
-    FINE_STEPS,
     divide,
 )
 from .arrays import DeviceArray
@@ -35,8 +34,10 @@ MANY = 16
 #: Rows for each of them that are looked at to find them, and Lloyd steps: more than good seeds would need.
 RANDOM_SAMPLE, RANDOM_STEPS = 128, 6
 
-#: Rows that Lloyd steps look at for each cluster inside them: more than on the host, where they cost more.
+#: Rows that Lloyd steps look at for each cluster inside them, more than on the host, where they cost more; and how
+#: many steps there are, fewer than there.
 FINE_SAMPLE = 128
+FINE_STEPS = 7
 
 #: Seeds drawn inside them for each cluster expected, fewer than on the host: clusters are moved afterwards.
 SPARE = 1.25

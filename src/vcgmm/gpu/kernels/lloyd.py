@@ -109,16 +109,18 @@ def move_centres(
     width,
     centres,
     centre_stride,
+    length,
     TILES: tl.constexpr,
     FEATURES: tl.constexpr,
 ):
-    """Centres become the weighted means of the points that are nearest to them; those of no point stay.
+    """Centres go towards the weighted means of the points that are nearest to them; those of no point stay.
 
     Parameters
     ----------
     sums, origins, origin_stride, list_start, width : IN, as in `sum_by_nearest`
     start : (n_cells + 1,) int64, IN, points of each cell, that tiles of `size` were cut from
     centres : (C, D) float32, IN and OUT, rows centre_stride apart
+    length : float, IN, how far, as a multiple of the way there
     TILES : constexpr, tiles that are added up at a time
     """
     cell = tl.program_id(0).to(tl.int64)
@@ -147,4 +149,6 @@ def move_centres(
             total += tl.sum(moved.to(tl.float64), axis=0)
         if mass > 0:
             origin = tl.load(origins + cell * origin_stride + feature, mask=wide, other=0.0)
-            tl.store(centres + centre * centre_stride + feature, (origin + total / mass).to(tl.float32), mask=wide)
+            place = centres + centre * centre_stride + feature
+            old = tl.load(place, mask=wide, other=0.0).to(tl.float64)
+            tl.store(place, (old + length * (origin + total / mass - old)).to(tl.float32), mask=wide)
