@@ -1,6 +1,7 @@
 """Time of an EM iteration against the number of clusters, of points and of features.
 
     python benchmarks/scaling.py --output docs/benchmarks/scaling.csv --picture docs/images/scaling.png
+    python benchmarks/scaling.py --panels clusters --points 8388608 --iterations 12
 
 Fits on all points of a synthetic mixture that has many more clusters than are looked for, 16 iterations each.
 Now and then an iteration links the clusters anew and takes longer; so the time of an iteration is taken over as
@@ -32,6 +33,9 @@ TARGET = 2.0
 
 #: What is varied, each in a panel of the picture.
 PANELS = ["clusters", "points", "features"]
+
+#: Colours of several lines in a panel.
+LINES = ["#1f6f8b", "#e0a030", "#6a8f3c"]
 
 #: Iterations without which there is no run of later ones.
 FEWEST = LINKED_AT_FIRST + LINKED_EVERY
@@ -73,13 +77,13 @@ def doubling(first: int, last: int) -> list[int]:
     return values
 
 
-def plan(quick: bool, n_points: int) -> list[Case]:
-    """All fits, each panel's axis in order; `n_points` for the panel of clusters."""
+def plan(quick: bool, sizes: Sequence[int]) -> list[Case]:
+    """All fits, each panel's axis in order; numbers of points for the panel of clusters."""
     if quick:
         cases = [Case("clusters", 16_384, 32, c) for c in doubling(64, 1_024)]
         cases += [Case("points", n, 32, 128) for n in doubling(2_048, 16_384)]
         return cases + [Case("features", 4_096, d, 128) for d in doubling(8, 128)]
-    cases = [Case("clusters", n_points, 32, c) for c in doubling(1_024, 65_536)]
+    cases = [Case("clusters", n_points, 32, c) for n_points in sizes for c in doubling(1_024, 65_536)]
     cases += [Case("points", n, 32, 4_096) for n in doubling(16_384, 2_097_152)]
     return cases + [Case("features", 131_072, d, 2_048) for d in doubling(4, 512)]
 
@@ -107,6 +111,12 @@ def measure(case: Case, n_iter: int) -> Point:
     return Point(case.panel, *sizes, float(np.median(runs)), mean, distances)
 
 
+def in_lines(pairs: Sequence[tuple[int, Point]]) -> list[list[tuple[int, Point]]]:
+    """Those of one number of points each."""
+    sizes = dict.fromkeys(point.n_points for _, point in pairs)
+    return [[pair for pair in pairs if pair[1].n_points == size] for size in sizes]
+
+
 def slope(points: Sequence[Point], values: Sequence[int]) -> float:
     """Exponent of the power law through them."""
     return float(np.polyfit(np.log(values), np.log([point.median_seconds for point in points]), 1)[0])
@@ -121,16 +131,29 @@ def draw(points: dict[str, list[tuple[int, Point]]], path: Path) -> None:
     panels = figure.subplots(1, len(points), squeeze=False)[0]
     titles = {"clusters": "clusters C", "points": "points N′", "features": "features D"}
     for ax, (panel, pairs) in zip(panels, points.items(), strict=True):
-        x = np.array([value for value, _ in pairs], float)
-        y = 1e3 * np.array([point.median_seconds for _, point in pairs])
-        for power in (0, 1) if panel == "clusters" else (1,):
-            end = 0 if panel == "clusters" else -1  # through the smallest, or the largest problem
-            style = {"color": "#c8553d", "linewidth": 1, "linestyle": "--" if power else ":"}
-            ax.loglog(x, y[end] * (x / x[end]) ** power, label=f"slope {power}", **style)
-        ax.loglog(x, y, color="#1f6f8b", marker="o", markersize=4, label="measured")
+        lines = in_lines(pairs) if panel == "clusters" else [pairs]
+        everything = []
+        for k, line in enumerate(lines):
+            x = np.array([value for value, _ in line], float)
+            y = 1e3 * np.array([point.median_seconds for _, point in line])
+            everything.append(y)
+            for power in (0, 1) if panel == "clusters" else (1,):
+                end = 0 if panel == "clusters" else -1  # through the smallest, or the largest problem
+                style = {"color": "#c8553d", "linewidth": 1, "linestyle": "--" if power else ":"}
+                ax.loglog(x, y[end] * (x / x[end]) ** power, label=None if k else f"slope {power}", **style)
+            colour, label = LINES[k % len(LINES)], None if k else "measured"
+            ax.loglog(x, y, color=colour, marker="o", markersize=4, label=label)
+            if len(lines) > 1:
+                name, place = f"N′ = {line[0][1].n_points:,}", (x[-1], y[-1])
+                ax.annotate(
+                    name, place, (0, 7), textcoords="offset points", ha="right", fontsize="small", color=colour
+                )
+        y = np.concatenate(everything)
         first = pairs[0][1]
         fixed = {"N′": first.n_points, "D": first.n_features, "C": first.n_clusters}
         del fixed[titles[panel].split()[-1]]
+        if len(lines) > 1:
+            del fixed["N′"]
         ax.set_title(", ".join(f"{name} = {value:,}" for name, value in fixed.items()), fontsize="medium")
         ax.set_xlabel(titles[panel])
         ax.set_xticks(x[:: 2 if len(x) > 5 else 1])
@@ -143,7 +166,7 @@ def draw(points: dict[str, list[tuple[int, Point]]], path: Path) -> None:
         ax.tick_params(axis="x", labelrotation=30, labelsize="small")
         ax.spines[["top", "right"]].set_visible(False)
         ax.grid(alpha=0.25, linewidth=0.5)
-        ax.legend(frameon=False, fontsize="small", loc="upper left")
+        ax.legend(frameon=False, fontsize="small", loc="upper left" if len(lines) == 1 else (0.02, 0.55))
     panels[0].set_ylabel("milliseconds an EM iteration")
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=150)
@@ -154,7 +177,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--iterations", type=int, default=16)
     parser.add_argument("--panels", nargs="+", choices=PANELS, default=PANELS)
-    parser.add_argument("--points", type=int, default=262_144, help="of the panel of clusters")
+    parser.add_argument("--points", type=int, nargs="+", default=[262_144], help="of the panel of clusters")
     parser.add_argument("--quick", action="store_true", help="small problems: tells that it runs, not how fast")
     parser.add_argument("--output", type=Path)
     parser.add_argument("--picture", type=Path)
@@ -179,13 +202,15 @@ def main() -> None:
         table.add_section()
     console.print(table)
     for panel, pairs in points.items():
-        values, measured = zip(*pairs, strict=True)
-        console.print(f"{panel}: time grows with the power {slope(measured, values):.2f}")
-    clusters = [point for _, point in points.get("clusters", [])]
-    if clusters:
+        for line in in_lines(pairs) if panel == "clusters" else [pairs]:
+            values, measured = zip(*line, strict=True)
+            console.print(f"{panel}: time grows with the power {slope(measured, values):.2f}")
+    for line in in_lines(points.get("clusters", [])):
+        clusters = [point for _, point in line]
         growth = max(point.median_seconds for point in clusters) / min(point.median_seconds for point in clusters)
         console.print(
-            f"from {clusters[0].n_clusters:,} to {clusters[-1].n_clusters:,} clusters an iteration takes "
+            f"{clusters[0].n_points:,} points: from {clusters[0].n_clusters:,} to {clusters[-1].n_clusters:,} "
+            f"clusters an iteration takes "
             f"{growth:.2f} times as long; hoped for: less than {TARGET:g}-fold; met: {verdict(growth, TARGET)}"
         )
     if arguments.picture:
