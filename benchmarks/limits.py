@@ -3,6 +3,7 @@
     python benchmarks/limits.py --output docs/benchmarks/limits.csv
     python benchmarks/limits.py --parts em threads --repeats 5
     python benchmarks/limits.py --parts em --points 1048576       # more points a cluster
+    python benchmarks/limits.py --parts em --clusters 1024        # 256 a cluster, as in a default coreset
 
 Every repeat is measured between two measurements of its limit, on the same threads; the share is the median over
 repeats.  Kernels are compiled before the clock starts.  Rates of products count 2 D operations for each distance
@@ -249,6 +250,7 @@ def main() -> None:
     parser.add_argument("--parts", nargs="+", choices=choices, help="default: all; with --quick all but startup")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--points", type=int, help=f"of mixtures that EM is run on; default: {Sizes.n_points:,}")
+    parser.add_argument("--clusters", type=int, help=f"of these mixtures; default: {Sizes.n_clusters:,}")
     parser.add_argument("--quick", action="store_true", help="small problems: tells that it runs, not how fast")
     parser.add_argument("--output", type=Path)
     arguments = parser.parse_args()
@@ -256,6 +258,8 @@ def main() -> None:
     sizes, repeats = (QUICK, 1) if arguments.quick else (Sizes(), arguments.repeats)
     if arguments.points is not None:
         sizes = replace(sizes, n_points=arguments.points)
+    if arguments.clusters is not None:
+        sizes = replace(sizes, n_clusters=arguments.clusters, n_true=2 * arguments.clusters)
     table = Table("part", "what", "threads", "seconds", "10⁹ / s", "limit", "share", "target", "met")
     lines = []
     with Workers(available_threads()) as workers:

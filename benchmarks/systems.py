@@ -46,14 +46,14 @@ def vcgmm(coreset: Any = "auto", **parameters: Any) -> Fit:
     return fit
 
 
-def vcgmm_start(coreset: int | None) -> Fit:
+def vcgmm_start(coreset: int | None, **parameters: Any) -> Fit:
     """Our start alone; a coreset counts points per cluster."""
 
     def fit(X: np.ndarray, n_clusters: int, seed: int, n_threads: int) -> np.ndarray:
         from vcgmm import two_level
 
         size = None if coreset is None else coreset * n_clusters
-        return two_level(X, n_clusters, coreset_size=size, random_state=seed, n_threads=n_threads)
+        return two_level(X, n_clusters, coreset_size=size, random_state=seed, n_threads=n_threads, **parameters)
 
     return fit
 
@@ -125,6 +125,9 @@ PEERS = [
 #: Our settings from fastest to best, none tuned to a set: points per cluster (None: all points), iterations (0:
 #: the start alone, `vcgmm.two_level`), and what else moves along the curve.
 OURS: list[tuple[int | None, int, dict[str, Any]]] = [
+    (16, 0, {"max_iter": 0}),  # other than without only where rows are wide
+    (64, 0, {"max_iter": 0}),
+    (None, 0, {"max_iter": 0}),
     (16, 0, {}),
     (32, 0, {}),
     (48, 0, {}),
@@ -138,13 +141,16 @@ OURS: list[tuple[int | None, int, dict[str, Any]]] = [
     (128, 1, {"n_candidates": 32}),
     (128, 3, {}),
     (256, 3, {}),
-    (None, 1, {"n_candidates": 32}),
+    (None, 1, {"n_candidates": 32, "truncation": 2}),
     (None, 1, {}),
+    (None, 3, {"truncation": 2}),
     (None, 3, {}),
     (None, 6, {}),
     (None, 12, {"tol": 1e-5}),
     (None, 25, {"tol": 1e-5}),
     (None, 100, {"tol": 1e-6}),
+    (None, 12, {"tol": 1e-6, "truncation": 1}),  # with very few features k-means ends lower than a mixture
+    (None, 50, {"tol": 1e-6, "truncation": 1}),
 ]
 
 
@@ -153,10 +159,10 @@ def ours() -> list[System]:
     sweep = [System("vcgmm", "vcgmm", "default", vcgmm())]
     for coreset, max_iter, others in OURS:
         size = "all points" if coreset is None else f"{coreset} C points"
-        if max_iter == 0:
-            sweep.append(System("vcgmm", "vcgmm", f"start alone, {size}", vcgmm_start(coreset)))
-            continue
         details = "".join(f", {name}={value:g}" for name, value in others.items())
+        if max_iter == 0:
+            sweep.append(System("vcgmm", "vcgmm", f"start alone, {size}{details}", vcgmm_start(coreset, **others)))
+            continue
         setting = f"{size}, max_iter={max_iter}{details}"
         sweep.append(System("vcgmm", "vcgmm", setting, vcgmm(coreset, max_iter=max_iter, **others)))
     return sweep

@@ -301,3 +301,14 @@ def test_two_levels_check_what_they_are_given() -> None:
         two_level(np.repeat(X[:2], 10, axis=0), 3)
     with pytest.raises(ValueError, match="coreset_size=0 is not valid"):
         two_level(X, 3, coreset_size=0)
+    with pytest.raises(ValueError, match="max_iter=-1 is not valid"):
+        two_level(X, 3, max_iter=-1)
+
+
+@pytest.mark.parametrize("n_features", [4, 200])
+def test_centres_of_two_levels_end_lower_after_em(n_features: int) -> None:
+    rng = np.random.default_rng(1)
+    rows = rng.normal(size=(60, n_features))[rng.integers(0, 60, 8000)] + 0.6 * rng.normal(size=(8000, n_features))
+    rows = rows.astype(np.float32)
+    errors = [quantization_error(rows, two_level(rows, 80, max_iter=n, random_state=0)) for n in (0, 5)]
+    assert errors[1] < errors[0]

@@ -13,7 +13,7 @@ from .algorithm.frame import moments
 from .algorithm.local_points import LocalPoints
 from .algorithm.pipeline import check_distinct, in_units, to_local
 from .algorithm.random import generator
-from .algorithm.subspace import SearchSettings, start_in_subspace
+from .algorithm.start_alone import start_alone
 from .coreset import Coreset
 from .data.rows import exact_float
 from .evaluation import Evaluator
@@ -154,6 +154,7 @@ def two_level(
     n_clusters: int,
     *,
     coreset_size: int | None = None,
+    max_iter: int | None = None,
     sample_weight: Any = None,
     random_state: Any = None,
     n_threads: int | None = None,
@@ -171,6 +172,10 @@ def two_level(
     n_clusters : int
     coreset_size : int or None, default=None
         Number of draws of a lightweight coreset to look at; None: all rows.
+    max_iter : int or None, default=None
+        EM iterations at most, with few candidates, before the first of which clusters are moved to where more are
+        needed; where rows are wide, in their leading principal directions.  None: 4 where they are wide, else 0.
+        With 0 wide rows take half the time or less, for an error that is mostly 1 or 2 percent larger.
     sample_weight : array-like of shape (N,), optional
     random_state : int, RandomState or None
     n_threads : int or None
@@ -192,6 +197,7 @@ def two_level(
     rows = check_matrix("X", X)
     n_clusters = check_integer("n_clusters", n_clusters, 1)
     size = None if coreset_size is None else check_integer("coreset_size", coreset_size, 1)
+    n_iter = None if max_iter is None else check_integer("max_iter", max_iter, 0)
     weights = check_weights_of(rows, sample_weight)
     seed = draw_seed(random_state)
     if weights is not None:
@@ -205,11 +211,9 @@ def two_level(
         check_distinct(used, "n_clusters", n_clusters, rows.n_samples)
         frame = facts.frame(check_float_type(None, rows.dtype))
         points = LocalPoints(used, frame, workers)
-        settings = SearchSettings.briefly(n_clusters)
-        start = start_in_subspace(
-            points, used.weights, n_clusters, settings, generator(seed), workers, _silent, alone=True
-        )  # fmt: skip
-        return frame.leave(start.means)
+        return frame.leave(
+            start_alone(points, used.weights, n_clusters, n_iter, generator(seed), workers, _silent)
+        )
 
 
 def quantization_error(X: Any, centers: Any, sample_weight: Any = None, n_threads: int | None = None) -> float:

@@ -279,7 +279,7 @@ def settings(n_clusters: int) -> SearchSettings:
         n_neighbors=min(8, n_clusters),
         n_candidates=min(32, n_clusters),
         tol=1e-4,
-        max_iter=200,
+        max_iter=10,
         relaxation=1.8,
     )
 

@@ -153,7 +153,7 @@ def test_wide_rows_start_in_few_dimensions(device: Any) -> None:
     X, weights = mixture(256, 4, 6)
     X = (X @ rng.normal(size=(4, 60)) + 0.01 * rng.normal(size=(256, 60))).astype(np.float32)
     points = on(device, X, weights)
-    settings = SearchSettings(3, 3, 6, 1e-3, 3, 1.8)
+    settings = SearchSettings(3, 3, 6, 1e-3, 6, 1.8)
     start = start_in_subspace(points, weights, 6, settings, generator(0), INLINE)
     check(start, X, weights, 6)
     assert float(start.error) < 1.5 * max(float(two_level(points, 6, generator(seed)).error) for seed in range(3))

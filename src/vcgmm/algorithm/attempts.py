@@ -277,14 +277,7 @@ def seed(points: LocalPoints, problem: Problem, attempt: int, workers: Workers, 
     if isinstance(init, str) and init == "two_level":
         if settings.search == "pointwise":
             return two_level(points.array, weights, n_clusters, rng, workers, progress.advance)
-        few = SearchSettings(
-            settings.truncation,
-            settings.n_neighbors,
-            settings.n_candidates,
-            settings.tol,
-            settings.max_iter,
-            settings.relaxation,
-        )
+        few = SearchSettings.of(settings)
         return start_in_subspace(points, weights, n_clusters, few, rng, workers, progress.advance)
     if not isinstance(init, str):
         means, n_evaluations = problem.frame.enter(init, np.dtype(np.float64)), 0

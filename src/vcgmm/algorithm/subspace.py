@@ -27,6 +27,7 @@ from .models.shared import Shared, SharedModel
 from .places import in_order
 from .relocation import Relocating
 from .seeding import Start
+from .settings import Settings
 from .settling import settle
 from .two_level import two_level
 
@@ -52,7 +53,7 @@ MOST_ITERATIONS = 10
 
 @dataclass(frozen=True)
 class SearchSettings:
-    """What the EM iterations in the subspace need to know; names as in the estimator, clipped to `n_clusters`."""
+    """What the EM iterations of a start need to know; names as in the estimator, clipped to `n_clusters`."""
 
     truncation: int
     n_neighbors: int
@@ -62,9 +63,21 @@ class SearchSettings:
     relaxation: float
 
     @classmethod
-    def briefly(cls, n_clusters: int) -> SearchSettings:
-        """For a start that nothing follows: few candidates, and as many iterations as if two were to come."""
-        return cls(min(5, n_clusters), min(5, n_clusters), min(32, n_clusters), 1e-4, 2, 1.8)
+    def of(cls, settings: Settings) -> SearchSettings:
+        """Those of a fit, with more iterations than it allows in all dimensions."""
+        return cls(
+            settings.truncation,
+            settings.n_neighbors,
+            settings.n_candidates,
+            settings.tol,
+            min(ITERATIONS_EACH * settings.max_iter, MOST_ITERATIONS),
+            settings.relaxation,
+        )
+
+    @classmethod
+    def briefly(cls, n_clusters: int, max_iter: int) -> SearchSettings:
+        """For a start that nothing follows: few candidates."""
+        return cls(min(5, n_clusters), min(5, n_clusters), min(32, n_clusters), 1e-4, max_iter, 1.8)
 
 
 def start_in_subspace(
@@ -75,8 +88,6 @@ def start_in_subspace(
     rng: np.random.Generator,
     workers: Workers,
     advance: Callable[[int], None],
-    *,
-    alone: bool = False,
 ) -> Start:
     """Two-level start and EM in a subspace where that pays, lifted to all dimensions; else the plain start.
 
@@ -92,8 +103,6 @@ def start_in_subspace(
     workers : Workers
     advance : callable
         Told how many clusters have been found since the last call.
-    alone : bool
-        As in `two_level`; where there is a projection, it matters little, and is not looked at.
 
     Returns
     -------
@@ -101,17 +110,11 @@ def start_in_subspace(
     """
     directions = leading_directions(points, weights, rng)
     if directions is None:
-        return two_level(points.array, weights, n_clusters, rng, workers, advance, alone=alone)
+        return two_level(points.array, weights, n_clusters, rng, workers, advance)
     projected = points.project(directions)
     start = two_level(projected, weights, n_clusters, rng, workers, advance)
-    floor = float(np.finfo(points.frame.dtype).tiny)
-    search = BlockedSearch(
-        projected, weights, start.labels, n_clusters, settings.truncation, settings.n_neighbors,
-        settings.n_candidates, 0, int(rng.integers(1 << 62)), start.error, floor, workers,
-    )  # fmt: skip
-    n_evaluations = start.n_evaluations + improve(search, start, float(weights.sum()), floor, settings, rng)
-    labels = search.labels()
-    del search, projected  # all points will lie where they are
+    labels, n_evaluations = improved_labels(projected, weights, start, settings, rng, workers)
+    del projected  # all points will lie where they are
     order, _ = sort_by_cluster(labels, n_clusters)
     if not points.arrange(order):
         return lift(points.array, weights, labels, n_clusters, n_evaluations, workers)
@@ -119,6 +122,35 @@ def start_in_subspace(
     start = lift(points.array, in_order(weights, order), ordered, n_clusters, n_evaluations, workers)
     labels[order] = start.labels
     return replace(start, labels=labels, rows=order)
+
+
+def improved_labels(
+    points: np.ndarray,
+    weights: np.ndarray,
+    start: Start,
+    settings: SearchSettings,
+    rng: np.random.Generator,
+    workers: Workers,
+) -> tuple[np.ndarray, int]:
+    """Labels (N',) int32 after some EM iterations from a start, and the number of distances computed for both.
+
+    Parameters
+    ----------
+    points : (N', d) float
+        Reordered in place.
+    weights : (N',) float64
+    start : Start
+    settings : SearchSettings
+    rng : numpy Generator
+    workers : Workers
+    """
+    floor = float(np.finfo(points.dtype).tiny)
+    search = BlockedSearch(
+        points, weights, start.labels, len(start.means), settings.truncation, settings.n_neighbors,
+        settings.n_candidates, 0, int(rng.integers(1 << 62)), start.error, floor, workers,
+    )  # fmt: skip
+    n_evaluations = improve(search, start, float(weights.sum()), floor, settings, rng)
+    return search.labels(), start.n_evaluations + n_evaluations
 
 
 def improve(
@@ -129,14 +161,14 @@ def improve(
     settings: SearchSettings,
     rng: np.random.Generator,
 ) -> int:
-    """Some EM iterations in the subspace from a start, wherever it is; returns the number of distances computed.
+    """Some EM iterations from a start, wherever it is; returns the number of distances computed.
 
     What they have found is the search's to tell.
 
     Parameters
     ----------
     search : Search
-        Over the projected points.
+        Over the points of the start.
     start : Start
     total_weight : float
     floor : float
@@ -153,7 +185,7 @@ def improve(
         Shared(means, math.nan),
         Fit.at(means),
         tol=settings.tol,
-        max_iter=min(ITERATIONS_EACH * settings.max_iter, MOST_ITERATIONS),
+        max_iter=settings.max_iter,
         weight_unit=1.0,
         callbacks=(),
         progress=Progress(),

@@ -69,14 +69,7 @@ class DeviceAttempts(Attempts):
         rng = generator(settings.seed, SEEDING, attempt)
         n_clusters, init = settings.n_components, settings.init
         if isinstance(init, str) and init == "two_level":
-            few = SearchSettings(
-                settings.truncation,
-                settings.n_neighbors,
-                settings.n_candidates,
-                settings.tol,
-                settings.max_iter,
-                settings.relaxation,
-            )
+            few = SearchSettings.of(settings)
             start = start_in_subspace(points, self.problem.coreset.weights, n_clusters, few, rng, self.workers)
             self.progress.advance(n_clusters)
             return start

@@ -1,0 +1,102 @@
+"""The two-level start where no fit follows: centres, and nothing else that a fit would ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ..kernels.lloyd import mean_of_groups
+from ..parallel import Workers
+from .cells import sort_by_cluster
+from .coreset import rows_at_once
+from .local_points import LocalPoints
+from .subspace import SearchSettings, improved_labels, leading_directions, lift
+from .two_level import two_level
+
+#: EM iterations in few dimensions, where rows are wide and nobody says how many.
+ITERATIONS_IF_WIDE = 4
+
+
+def start_alone(
+    points: LocalPoints,
+    weights: np.ndarray,
+    n_clusters: int,
+    max_iter: int | None,
+    rng: np.random.Generator,
+    workers: Workers,
+    advance: Callable[[int], None],
+) -> np.ndarray:
+    """Centres (C, D) float64: those of a two-level start, in a subspace where that pays, after some EM iterations.
+
+    Parameters
+    ----------
+    points : LocalPoints
+    weights : (N',) float64
+    n_clusters : int
+        At most the number of distinct points.
+    max_iter : int or None
+        EM iterations; before the first of them clusters are moved.  None: where rows are wide some, else none.
+    rng : numpy Generator
+    workers : Workers
+    advance : callable
+        Told how many clusters have been found since the last call.
+    """
+    directions = leading_directions(points, weights, rng)
+    if max_iter is None:
+        max_iter = 0 if directions is None else ITERATIONS_IF_WIDE
+    if directions is None and max_iter == 0:
+        return two_level(points.array, weights, n_clusters, rng, workers, advance, alone=True).means
+    seen = points.array if directions is None else points.project(directions)
+    start = two_level(seen, weights, n_clusters, rng, workers, advance)
+    labels = start.labels
+    if max_iter:
+        settings = SearchSettings.briefly(n_clusters, max_iter)
+        labels, _ = improved_labels(seen, weights, start, settings, rng, workers)
+    points.put_back()  # what lies there are projections, or has changed places
+    return means_of_labels(points, weights, labels, n_clusters, workers)
+
+
+def means_of_labels(
+    points: LocalPoints, weights: np.ndarray, labels: np.ndarray, n_clusters: int, workers: Workers
+) -> np.ndarray:
+    """Weighted means (C, D) float64 of every cluster's points, which are fetched as they are needed.
+
+    Parameters
+    ----------
+    points : LocalPoints
+    weights : (N',) float64
+    labels : (N',) int32
+    n_clusters : int
+    workers : Workers
+    """
+    order, start = sort_by_cluster(labels, n_clusters)
+    if not points.source.quick or not np.diff(start).all():
+        return lift(points.array, weights, labels, n_clusters, 0, workers).means
+    runs = runs_of_groups(start, rows_at_once(points.n_features * points.frame.dtype.itemsize))
+    means = np.empty((n_clusters, points.n_features))
+
+    def work(_thread: int, first: int, last: int) -> None:
+        for a, b in zip(runs[first:last], runs[first + 1 : last + 1], strict=True):
+            rows, bounds = order[start[a] : start[b]], start[a : b + 1] - start[a]
+            places = np.arange(len(rows), dtype=order.dtype)
+            distances = np.empty(len(rows), points.frame.dtype)  # which nobody asks for
+            mean_of_groups(0, b - a, points.take(rows), weights[rows], places, bounds, means[a:b], distances)
+
+    workers.run(work, len(runs) - 1)
+    return means
+
+
+def runs_of_groups(start: np.ndarray, most: int) -> list[int]:
+    """Where runs of groups begin, and the end of the last: each of at most so many points, or of one group.
+
+    Parameters
+    ----------
+    start : (n_groups + 1,) int64
+    most : int
+    """
+    runs = [0]
+    while runs[-1] < len(start) - 1:
+        group = int(np.searchsorted(start, start[runs[-1]] + most, side="right")) - 1
+        runs.append(max(group, runs[-1] + 1))
+    return runs

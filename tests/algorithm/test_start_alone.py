@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vcgmm.algorithm import start_alone as module
+from vcgmm.algorithm.coreset import Coreset
+from vcgmm.algorithm.frame import Frame
+from vcgmm.algorithm.local_points import LocalPoints
+from vcgmm.algorithm.start_alone import means_of_labels, runs_of_groups, start_alone
+from vcgmm.algorithm.two_level import two_level
+from vcgmm.data import Selection
+from vcgmm.parallel import Workers
+
+INLINE = Workers(1)
+
+
+def silent(amount: int) -> None:
+    """No progress is told."""
+
+
+def local(points: np.ndarray, workers: Workers = INLINE) -> LocalPoints:
+    """Points whose local coordinates are their own."""
+    frame = Frame(np.zeros(points.shape[1]), 1.0, np.dtype(np.float32))
+    return LocalPoints(Coreset(np.arange(len(points)), points, np.ones(len(points))), frame, workers)
+
+
+def mixture(n: int, n_features: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Overlapping blobs in twelve directions with noise in all, (n, D) float32, and weights (n,)."""
+    rng = np.random.default_rng(seed)
+    directions = rng.normal(size=(12, n_features)) / np.sqrt(n_features)
+    centres = rng.normal(size=(60, 12))
+    points = (centres[rng.integers(0, 60, n)] + 0.5 * rng.normal(size=(n, 12))) @ directions
+    points += 0.02 * rng.normal(size=(n, n_features))
+    return points.astype(np.float32), rng.uniform(0.1, 3.0, n)
+
+
+def centres_of(points: np.ndarray, weights: np.ndarray, max_iter: int | None, n_threads: int = 2) -> np.ndarray:
+    with Workers(n_threads) as workers:
+        rng = np.random.default_rng(0)
+        return start_alone(local(points, workers), weights, 50, max_iter, rng, workers, silent)
+
+
+def error_of(points: np.ndarray, weights: np.ndarray, centres: np.ndarray) -> float:
+    squares = ((points[:, None, :] - centres) ** 2).sum(axis=2)
+    return float(weights @ squares.min(axis=1))
+
+
+# ------------------------------------------------------------------------------------------------- means of labels
+
+
+def plain_means(points: np.ndarray, weights: np.ndarray, labels: np.ndarray, n_clusters: int) -> np.ndarray:
+    members = [labels == c for c in range(n_clusters)]
+    return np.array([np.average(points[mine], axis=0, weights=weights[mine]) for mine in members])
+
+
+@pytest.mark.parametrize("layout", ["rows", "columns", "selection", "integers"])
+def test_means_are_those_of_every_cluster_however_rows_lie(layout: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vcgmm.algorithm.coreset.FETCHED", 4096)  # several runs of groups
+    rng = np.random.default_rng(0)
+    rows = np.round(10 * rng.normal(size=(900, 40))).astype(np.float32)
+    picks = np.sort(rng.choice(900, 500, replace=False))
+    weights, labels = rng.uniform(0.1, 2.0, 500), rng.permutation(np.arange(500) % 23).astype(np.int32)
+    source: np.ndarray | Selection = rows[picks]
+    if layout == "columns":
+        source = np.asfortranarray(source)
+    elif layout == "integers":
+        source = source.astype(np.int16)
+    elif layout == "selection":
+        source = Selection(rows, picks)
+    frame = Frame(np.full(40, 0.5), 2.0, np.dtype(np.float32))
+    found = []
+    for n_threads in (1, 3):
+        with Workers(n_threads) as workers:
+            points = LocalPoints(Coreset(picks, source, weights), frame, workers)
+            found.append(means_of_labels(points, weights, labels, 23, workers))
+    np.testing.assert_array_equal(*found)
+    expected = plain_means(2.0 * (rows[picks].astype(np.float64) - 0.5), weights, labels, 23)
+    np.testing.assert_allclose(found[0], expected, rtol=1e-12, atol=1e-12)
+
+
+def test_a_cluster_without_points_is_put_on_one() -> None:
+    points, weights = mixture(300, 20)
+    labels = (np.arange(300) % 9).astype(np.int32)  # and none of the tenth
+    means = means_of_labels(local(points), weights, labels, 10, INLINE)
+    assert (points == means[9].astype(np.float32)).all(axis=1).any()
+
+
+@given(st.lists(st.integers(0, 50), min_size=1, max_size=40), st.integers(1, 120))
+def test_runs_hold_all_groups_and_no_more_points_than_allowed(sizes: list[int], most: int) -> None:
+    start = np.concatenate([[0], np.cumsum(sizes)])
+    runs = runs_of_groups(start, most)
+    assert (runs[0], runs[-1]) == (0, len(sizes))
+    for a, b in pairwise(runs):
+        assert a < b
+        assert b - a == 1 or start[b] - start[a] <= most
+        assert b == len(sizes) or start[b + 1] - start[a] > most  # as many as there is room for
+
+
+# ----------------------------------------------------------------------------------------------------- whole start
+
+
+@pytest.mark.parametrize("n_features", [20, 200], ids=["narrow", "wide"])
+@pytest.mark.parametrize("max_iter", [None, 0, 3])
+def test_centres_do_not_depend_on_the_number_of_threads(n_features: int, max_iter: int | None) -> None:
+    points, weights = mixture(3000, n_features)
+    alone, *others = (centres_of(points, weights, max_iter, n) for n in (1, 2, 3))
+    assert (alone.shape, alone.dtype) == ((50, n_features), np.float64)
+    for other in others:
+        np.testing.assert_array_equal(other, alone)
+
+
+@pytest.mark.parametrize("n_features", [20, 200], ids=["narrow", "wide"])
+def test_more_iterations_end_lower(n_features: int) -> None:
+    points, weights = mixture(4000, n_features)
+    errors = [error_of(points, weights, centres_of(points, weights, n)) for n in (0, 1, 6)]
+    assert errors[0] > errors[1] > errors[2]
+
+
+def test_none_are_four_where_rows_are_wide_and_none_where_they_are_narrow() -> None:
+    for n_features, n in ((20, 0), (200, module.ITERATIONS_IF_WIDE)):
+        points, weights = mixture(2000, n_features)
+        np.testing.assert_array_equal(centres_of(points, weights, None), centres_of(points, weights, n))
+
+
+def test_narrow_rows_without_iterations_are_the_plain_start() -> None:
+    points, weights = mixture(2000, 20)
+    with Workers(2) as workers:
+        plain = two_level(points, weights, 50, np.random.default_rng(0), workers, silent, alone=True)
+    np.testing.assert_array_equal(centres_of(points, weights, 0), plain.means)
+
+
+@pytest.mark.parametrize("max_iter", [0, 2])
+def test_wide_rows_end_at_means_of_points(max_iter: int) -> None:
+    points, weights = mixture(2000, 200)
+    centres = centres_of(points, weights, max_iter)
+    total = weights @ points.astype(np.float64) / weights.sum()
+    squares = ((points[:, None, :] - centres) ** 2).sum(axis=2)
+    spread = float(weights @ ((points - total) ** 2).sum(axis=1))
+    assert float(weights @ squares.min(axis=1)) < 0.5 * spread
+    assert squares.min(axis=0).max() > 0.0  # no centre stands on a point
