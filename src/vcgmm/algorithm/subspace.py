@@ -221,16 +221,18 @@ def leading_directions(
     picks = np.minimum(picks, len(points) - 1)
     shares = weights[picks] / weights[picks].sum()
     sample = points.take(picks)
-    sample -= (shares @ sample).astype(dtype)
-    if not (sample != 0).any():
+    sample -= shares.astype(dtype) @ sample
+    if shares.min() < shares.max():
+        sample *= np.sqrt(n * shares)[:, None].astype(dtype)
+    total = float(np.einsum("nd,nd->", sample, sample))
+    if not total > 0.0:
         return None
-    sample *= np.sqrt(n * shares)[:, None].astype(dtype)
     wanted = min(choices_for(n_features)[-1] + SPARE, n_features)
     basis = rng.standard_normal((n_features, wanted)).astype(dtype)
     for _ in range(ROUNDS):
         basis = np.linalg.qr(times(sample, basis))[0]
     variances, turn = np.linalg.eigh(basis.T @ times(sample, basis))
-    size = size_that_pays(variances[::-1], float(np.einsum("nd,nd->", sample, sample)), n_features)
+    size = size_that_pays(variances[::-1], total, n_features)
     return None if size is None else np.ascontiguousarray((basis @ turn[:, ::-1])[:, :size])
 
 
