@@ -134,6 +134,36 @@ def test_narrow_rows_without_iterations_are_the_plain_start() -> None:
     np.testing.assert_array_equal(centres_of(points, weights, 0), plain.means)
 
 
+@pytest.mark.parametrize("offset", [0.0, 0.5, 1e3])
+def test_rows_are_taken_as_they_lie_only_where_that_costs_no_digits(offset: float) -> None:
+    points, weights = mixture(2000, 20)
+    points = points + np.float32(offset)
+    frame = Frame(points.mean(axis=0, dtype=np.float64), 1.0, np.dtype(np.float32))
+    coreset = Coreset(None, points, weights)
+    with Workers(2) as workers:
+        there = LocalPoints(coreset, frame, workers)
+        assert (there.as_they_lie() is points) == (offset < 1)
+        centres = start_alone(there, weights, 50, 0, np.random.default_rng(0), workers, silent)
+        local = frame.enter(points)
+        plain = two_level(local, weights, 50, np.random.default_rng(0), workers, silent, alone=True)
+    assert error_of(local, weights, centres) == pytest.approx(error_of(local, weights, plain.means), rel=0.02)
+
+
+def test_rows_that_must_be_scaled_or_picked_or_converted_are_copied() -> None:
+    points, weights = mixture(200, 20)
+    origin, narrow = np.zeros(20), np.dtype(np.float32)
+    picked = Coreset(np.arange(100), Selection(points, np.arange(100)), weights[:100])
+    others = [
+        (picked, Frame(origin, 1.0, narrow)),
+        (Coreset(None, points, weights), Frame(origin, 2.0**30, narrow)),
+        (Coreset(None, points, weights), Frame(origin, 2.0**-30, narrow)),
+        (Coreset(None, points, weights), Frame(origin, 1.0, np.dtype(np.float64))),
+        (Coreset(None, np.asfortranarray(points), weights), Frame(origin, 1.0, narrow)),
+    ]
+    for coreset, frame in others:
+        assert LocalPoints(coreset, frame, INLINE).as_they_lie() is None
+
+
 @pytest.mark.parametrize("max_iter", [0, 2])
 def test_wide_rows_end_at_means_of_points(max_iter: int) -> None:
     points, weights = mixture(2000, 200)

@@ -24,10 +24,11 @@ def start_of(
     n_threads: int = 2,
     *,
     alone: bool = False,
+    labelled: bool = True,
 ) -> Start:
     with Workers(n_threads) as workers:
         rng = np.random.default_rng(seed)
-        return two_level(points, weights, n_clusters, rng, workers, silent, alone=alone)
+        return two_level(points, weights, n_clusters, rng, workers, silent, alone=alone, labelled=labelled)
 
 
 def blobs(n: int, n_blobs: int, seed: int = 0) -> np.ndarray:
@@ -59,16 +60,22 @@ def test_labels_and_error_belong_to_the_centres() -> None:
     ("points", "n_clusters"),
     [(blobs(1000, 20), 12), (blobs(1000, 20), 70), (np.repeat(blobs(45, 20), 30, axis=0), 45)],
 )
-def test_a_start_alone_has_no_labels_and_centres_as_good(points: np.ndarray, n_clusters: int) -> None:
+def test_a_start_alone_is_as_good_and_has_labels_where_somebody_asks(points: np.ndarray, n_clusters: int) -> None:
     start = start_of(points, np.ones(len(points)), n_clusters)
-    alone = start_of(points, np.ones(len(points)), n_clusters, alone=True)
+    alone, other = (
+        start_of(points, np.ones(len(points)), n_clusters, alone=True, labelled=labelled)
+        for labelled in (False, True)
+    )
     with Workers(1) as workers:
         error = float(nearest(points, alone.means, workers)[1].sum())
     assert error <= 1.1 * start.error + 1e-6
     assert len(np.unique(alone.means, axis=0)) == n_clusters
     assert len(alone.labels) == 0
     assert np.isnan(alone.error)
-    assert alone.n_evaluations <= start.n_evaluations
+    assert alone.n_evaluations <= other.n_evaluations <= start.n_evaluations
+    np.testing.assert_array_equal(other.means, alone.means)
+    direct = ((points - other.means[other.labels]) ** 2).sum()
+    assert other.error == pytest.approx(direct, rel=1e-4, abs=1e-6)
 
 
 @pytest.mark.parametrize("n_clusters", [7, 40, 61])

@@ -46,9 +46,12 @@ def start_alone(
     if max_iter is None:
         max_iter = 0 if directions is None else ITERATIONS_IF_WIDE
     if directions is None and max_iter == 0:
-        return two_level(points.array, weights, n_clusters, rng, workers, advance, alone=True).means
+        rows = points.as_they_lie()
+        seen = points.array if rows is None else rows
+        means = two_level(seen, weights, n_clusters, rng, workers, advance, alone=True, labelled=False).means
+        return means if rows is None else points.frame.enter(means, means.dtype)
     seen = points.array if directions is None else points.project(directions)
-    start = two_level(seen, weights, n_clusters, rng, workers, advance)
+    start = two_level(seen, weights, n_clusters, rng, workers, advance, alone=max_iter == 0)
     labels = start.labels
     if max_iter:
         settings = SearchSettings.briefly(n_clusters, max_iter)
@@ -74,14 +77,13 @@ def means_of_labels(
     if not points.source.quick or not np.diff(start).all():
         return lift(points.array, weights, labels, n_clusters, 0, workers).means
     runs = runs_of_groups(start, rows_at_once(points.n_features * points.frame.dtype.itemsize))
-    means = np.empty((n_clusters, points.n_features))
+    means, nowhere = np.empty((n_clusters, points.n_features)), np.empty(0, points.frame.dtype)
 
     def work(_thread: int, first: int, last: int) -> None:
         for a, b in zip(runs[first:last], runs[first + 1 : last + 1], strict=True):
             rows, bounds = order[start[a] : start[b]], start[a : b + 1] - start[a]
             places = np.arange(len(rows), dtype=order.dtype)
-            distances = np.empty(len(rows), points.frame.dtype)  # which nobody asks for
-            mean_of_groups(0, b - a, points.take(rows), weights[rows], places, bounds, means[a:b], distances)
+            mean_of_groups(0, b - a, points.take(rows), weights[rows], places, bounds, means[a:b], nowhere)
 
     workers.run(work, len(runs) - 1)
     return means

@@ -53,6 +53,7 @@ def two_level(
     advance: Callable[[int], None],
     *,
     alone: bool = False,
+    labelled: bool = True,
 ) -> Start:
     """Seed `n_clusters` clusters on weighted points.
 
@@ -67,17 +68,19 @@ def two_level(
     advance : callable
         Told how many clusters have been found since the last call.
     alone : bool
-        No fit follows: nobody asks for the points' labels, and fewer spare seeds and Lloyd steps do.
+        No fit follows: fewer spare seeds and Lloyd steps do.
+    labelled : bool
+        Somebody asks for the points' labels.
 
     Returns
     -------
     Start
-        With no labels, and an error of NaN, if it is alone.
+        With no labels, and an error of NaN, if nobody asks for them.
     """
-    cells = Cells(points, weights, rng, workers, alone)
+    cells = Cells(points, weights, rng, workers, alone=alone, labelled=labelled)
     divide(cells, n_clusters)
     advance(n_clusters)
-    if alone:
+    if not labelled:
         return Start(cells.centres, np.empty(0, np.int32), math.nan, cells.n_evaluations)
     return Start(cells.centres, cells.labels, float(cells.errors().sum()), cells.n_evaluations, movable=True)
 
@@ -179,9 +182,7 @@ class Cells:
 
     Parameters
     ----------
-    points, weights, rng, workers : as in `two_level`
-    alone : bool
-        As in `two_level`.
+    points, weights, rng, workers, alone, labelled : as in `two_level`
 
     Attributes
     ----------
@@ -197,13 +198,16 @@ class Cells:
         weights: np.ndarray,
         rng: np.random.Generator,
         workers: Workers,
+        *,
         alone: bool = False,
+        labelled: bool = True,
     ) -> None:
         self.points = points
         self.weights = weights
         self.rng = rng
         self.workers = workers
         self.alone = alone
+        self.labelled = labelled
         self.n_evaluations = 0
         self.centres = np.zeros((1, points.shape[1]))
         self.labels = np.zeros(len(points), np.int32)
@@ -260,7 +264,7 @@ class Cells:
         centre_start = np.concatenate([[0], np.cumsum(shares)])
         enough = len(seeds) == n_clusters  # else those that are missing go where labels say that they are missed
         steps = FINE_STEPS_ALONE if self.alone else FINE_STEPS
-        self._lloyd(order, start, seeds, centre_start, FINE_SAMPLE, steps, label=not (self.alone and enough))
+        self._lloyd(order, start, seeds, centre_start, FINE_SAMPLE, steps, label=self.labelled or not enough)
 
     def top_up(self, n_clusters: int) -> None:
         """Where cells ran out of different points, draw the clusters that are missing by D^2 from all points."""

@@ -256,7 +256,7 @@ def mean_of_groups(
     weights : (N',) float64, IN
     order, start : IN, group g holds the rows order[start[g]:start[g + 1]]
     means : (n_groups, D) float64, OUT; 0 for a group that is empty or without weight
-    distances : (N',) float, OUT
+    distances : (N',) float, OUT, or (0,), where nobody asks for them
     """
     for group in range(first, last):
         mass = 0.0
@@ -270,7 +270,7 @@ def mean_of_groups(
         if mass > 0.0:
             for d in range(means.shape[1]):
                 means[group, d] /= mass
-        for i in range(start[group], start[group + 1]):
+        for i in range(start[group], start[group + 1] if distances.shape[0] else start[group]):
             row = order[i]
             total = 0.0
             for d in range(means.shape[1]):
