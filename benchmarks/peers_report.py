@@ -71,14 +71,17 @@ def report(rows: list[dict[str, str]], sets: list[tuple[str, int]], pictures: Pa
         if not own:
             continue
         best = min(point.error for point in done)
-        default = next(point for point in done if point.system == OURS and point.setting == "default")
+        default = next((p for p in points if p.system == OURS and p.setting == "default"), None)
         table = Table(
             "system", "setting", "seconds", "error", "above best", "runs", "we reach it by", "in", "ratio"
         )
         table.title = f"{name}, C = {c:,}"
         for point in sorted(own, key=lambda p: p.seconds):
             table.add_row(OURS, point.setting, *numbers(point, best), "", "", "", style="bold")
-        if default not in own:
+        if default is not None and not default.n_runs:
+            table.add_row(OURS, "default", default.note, "", "", "", "", "", "", style="dim")
+            default = None
+        elif default is not None and default not in own:
             table.add_row(OURS, "default", *numbers(default, best), "", "", "", style="bold")
         for point in sorted(peers, key=lambda p: (p.n_runs == 0, p.seconds)):
             if not point.n_runs:
@@ -91,8 +94,8 @@ def report(rows: list[dict[str, str]], sets: list[tuple[str, int]], pictures: Pa
                 if reached
                 else ("–", "–", "not reached")
             )
-            dominated = " *" if point.seconds <= default.seconds and point.error <= default.error else ""
-            table.add_row(point.system + dominated, point.setting, *numbers(point, best), *last)
+            dominates = default and point.seconds <= default.seconds and point.error <= default.error
+            table.add_row(point.system + (" *" if dominates else ""), point.setting, *numbers(point, best), *last)
         console.print(table)
         draw(name, c, done, own, default, best, pictures)
     if ratios:
@@ -111,7 +114,7 @@ def numbers(point: Point, best: float) -> tuple[str, str, str, str]:
 
 
 def draw(
-    name: str, c: int, done: list[Point], own: list[Point], default: Point, best: float, folder: Path
+    name: str, c: int, done: list[Point], own: list[Point], default: Point | None, best: float, folder: Path
 ) -> None:
     """Time against error relative to the best, all systems."""
     import matplotlib.pyplot as plt
@@ -129,9 +132,9 @@ def draw(
         [p.seconds for p in own], [100 * (p.error / best - 1) for p in own],
         "-", color="C0", marker=".", linewidth=2, label="vcgmm, best settings",
     )  # fmt: skip
-    axes.plot(
-        default.seconds, 100 * (default.error / best - 1), "*", color="C0", markersize=16, label="vcgmm, default"
-    )
+    if default is not None:
+        above = 100 * (default.error / best - 1)
+        axes.plot(default.seconds, above, "*", color="C0", markersize=16, label="vcgmm, default")
     axes.set_xscale("log")
     axes.set_yscale("symlog", linthresh=1.0)
     axes.set_ylim(bottom=-0.1)
