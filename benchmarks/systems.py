@@ -128,6 +128,8 @@ OURS: list[tuple[int | None, int, dict[str, Any]]] = [
     (16, 0, {"max_iter": 0}),  # other than without only where rows are wide
     (64, 0, {"max_iter": 0}),
     (None, 0, {"max_iter": 0}),
+    (64, 0, {"max_iter": 1}),
+    (None, 0, {"max_iter": 1}),
     (16, 0, {}),
     (32, 0, {}),
     (48, 0, {}),

@@ -162,7 +162,7 @@ def two_level(
     """Centres by the default start of `VCGMM` alone: the fastest way to clusters that are good, not yet best.
 
     Coarse cells first, then clusters inside each, as many as give all about the same error, and a few Lloyd steps.
-    Where rows are wide, all that and four EM iterations happen in their leading principal directions.  The cost is
+    Where rows are wide, all that and five EM iterations happen in their leading principal directions.  The cost is
     O(N' sqrt(C) D), and the error mostly some percent above that of a fit, which would go on from here:
     `VCGMM(n_clusters, init=centers)`.
 
@@ -173,9 +173,10 @@ def two_level(
     coreset_size : int or None, default=None
         Number of draws of a lightweight coreset to look at; None: all rows.
     max_iter : int or None, default=None
-        EM iterations at most, with few candidates, before the first of which clusters are moved to where more are
-        needed; where rows are wide, in their leading principal directions.  None: 4 where they are wide, else 0.
-        With 0 wide rows take half the time or less, for an error that is mostly 1 or 2 percent larger.
+        EM iterations at most, with few candidates; where rows are wide, in their leading principal directions.
+        One is a step of Lloyd's algorithm, in which clusters of all cells meet; if more follow, clusters are moved
+        to where more are needed after the first.  None: 5 where rows are wide, else 0.  With 0 wide rows take half
+        the time or less, for an error that is mostly 1 or 2 percent larger.
     sample_weight : array-like of shape (N,), optional
     random_state : int, RandomState or None
     n_threads : int or None

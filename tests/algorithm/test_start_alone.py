@@ -105,7 +105,7 @@ def test_runs_hold_all_groups_and_no_more_points_than_allowed(sizes: list[int], 
 
 
 @pytest.mark.parametrize("n_features", [20, 200], ids=["narrow", "wide"])
-@pytest.mark.parametrize("max_iter", [None, 0, 3])
+@pytest.mark.parametrize("max_iter", [None, 0, 1, 3])
 def test_centres_do_not_depend_on_the_number_of_threads(n_features: int, max_iter: int | None) -> None:
     points, weights = mixture(3000, n_features)
     alone, *others = (centres_of(points, weights, max_iter, n) for n in (1, 2, 3))
@@ -117,11 +117,11 @@ def test_centres_do_not_depend_on_the_number_of_threads(n_features: int, max_ite
 @pytest.mark.parametrize("n_features", [20, 200], ids=["narrow", "wide"])
 def test_more_iterations_end_lower(n_features: int) -> None:
     points, weights = mixture(4000, n_features)
-    errors = [error_of(points, weights, centres_of(points, weights, n)) for n in (0, 1, 6)]
-    assert errors[0] > errors[1] > errors[2]
+    errors = [error_of(points, weights, centres_of(points, weights, n)) for n in (0, 1, 2, 6)]
+    assert errors[0] > errors[1] > errors[2] > errors[3]
 
 
-def test_none_are_four_where_rows_are_wide_and_none_where_they_are_narrow() -> None:
+def test_none_are_five_where_rows_are_wide_and_none_where_they_are_narrow() -> None:
     for n_features, n in ((20, 0), (200, module.ITERATIONS_IF_WIDE)):
         points, weights = mixture(2000, n_features)
         np.testing.assert_array_equal(centres_of(points, weights, None), centres_of(points, weights, n))
@@ -132,6 +132,16 @@ def test_narrow_rows_without_iterations_are_the_plain_start() -> None:
     with Workers(2) as workers:
         plain = two_level(points, weights, 50, np.random.default_rng(0), workers, silent, alone=True)
     np.testing.assert_array_equal(centres_of(points, weights, 0), plain.means)
+
+
+def test_one_iteration_on_narrow_rows_is_a_step_of_lloyd() -> None:
+    points, weights = mixture(3000, 8)
+    with Workers(2) as workers:
+        start = two_level(points, weights, 32, np.random.default_rng(0), workers, silent)
+        means, labels = module.one_step(points.copy(), weights, start, np.random.default_rng(1), workers)
+    squares = ((points[:, None, :] - start.means) ** 2).sum(axis=2)
+    np.testing.assert_array_equal(labels, squares.argmin(axis=1))  # 32 clusters: all are candidates
+    np.testing.assert_allclose(means, plain_means(points.astype(np.float64), weights, labels, 32), atol=1e-5)
 
 
 @pytest.mark.parametrize("offset", [0.0, 0.5, 1e3])
@@ -164,7 +174,7 @@ def test_rows_that_must_be_scaled_or_picked_or_converted_are_copied() -> None:
         assert LocalPoints(coreset, frame, INLINE).as_they_lie() is None
 
 
-@pytest.mark.parametrize("max_iter", [0, 2])
+@pytest.mark.parametrize("max_iter", [0, 1, 2])
 def test_wide_rows_end_at_means_of_points(max_iter: int) -> None:
     points, weights = mixture(2000, 200)
     centres = centres_of(points, weights, max_iter)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -11,11 +12,20 @@ from ..parallel import Workers
 from .cells import sort_by_cluster
 from .coreset import rows_at_once
 from .local_points import LocalPoints
-from .subspace import SearchSettings, improved_labels, leading_directions, lift
+from .models.shared import Shared, SharedModel
+from .seeding import Start
+from .subspace import (
+    SearchSettings,
+    improved_labels,
+    leading_directions,
+    lift,
+    search_from,
+    smallest_variance,
+)
 from .two_level import two_level
 
 #: EM iterations in few dimensions, where rows are wide and nobody says how many.
-ITERATIONS_IF_WIDE = 4
+ITERATIONS_IF_WIDE = 5
 
 
 def start_alone(
@@ -36,7 +46,8 @@ def start_alone(
     n_clusters : int
         At most the number of distinct points.
     max_iter : int or None
-        EM iterations; before the first of them clusters are moved.  None: where rows are wide some, else none.
+        EM iterations: one is a step of Lloyd's algorithm, in which clusters of all cells meet; if more follow,
+        clusters are moved after the first.  None: some where rows are wide, else none.
     rng : numpy Generator
     workers : Workers
     advance : callable
@@ -52,12 +63,38 @@ def start_alone(
         return means if rows is None else points.frame.enter(means, means.dtype)
     seen = points.array if directions is None else points.project(directions)
     start = two_level(seen, weights, n_clusters, rng, workers, advance, alone=max_iter == 0)
-    labels = start.labels
-    if max_iter:
-        settings = SearchSettings.briefly(n_clusters, max_iter)
+    if max_iter == 0:
+        labels = start.labels
+    elif max_iter == 1:
+        means, labels = one_step(seen, weights, start, rng, workers)
+        if directions is None:
+            return means
+    else:
+        settings = SearchSettings.briefly(n_clusters, max_iter - 1)  # the first is made before clusters are moved
         labels, _ = improved_labels(seen, weights, start, settings, rng, workers)
     points.put_back()  # what lies there are projections, or has changed places
     return means_of_labels(points, weights, labels, n_clusters, workers)
+
+
+def one_step(
+    points: np.ndarray, weights: np.ndarray, start: Start, rng: np.random.Generator, workers: Workers
+) -> tuple[np.ndarray, np.ndarray]:
+    """Every point to the nearest of some clusters about its own: means (C, d) float64, and labels (N',) int32.
+
+    Parameters
+    ----------
+    points : (N', d) float
+        Reordered in place.
+    weights : (N',) float64
+    start : Start
+    rng : numpy Generator
+    workers : Workers
+    """
+    settings = SearchSettings.briefly(len(start.means), 1, truncation=1)
+    search = search_from(points, weights, start, settings, rng, workers)
+    model = SharedModel(search, float(weights.sum()), smallest_variance(points), 1.0, log_scale=0.0)
+    statistics = model.e_step(Shared(model.start_at(start.means), math.nan))
+    return np.asarray(model.start_at(statistics.moved(1.0)), np.float64), search.labels()
 
 
 def means_of_labels(
