@@ -9,23 +9,26 @@ import numpy as np
 
 from ..kernels.lloyd import mean_of_groups
 from ..parallel import Workers
-from .cells import sort_by_cluster
+from .cells import Neighbourhoods, sort_by_cluster
 from .coreset import rows_at_once
+from .extent import Extent
 from .local_points import LocalPoints
-from .models.shared import Shared, SharedModel
+from .mstep import LocalStatistics
+from .natural import Natural
 from .seeding import Start
-from .subspace import (
-    SearchSettings,
-    improved_labels,
-    leading_directions,
-    lift,
-    search_from,
-    smallest_variance,
-)
+from .subspace import SearchSettings, improved_labels, leading_directions, lift
+from .sums import Sums
 from .two_level import two_level
 
 #: EM iterations in few dimensions, where rows are wide and nobody says how many.
 ITERATIONS_IF_WIDE = 5
+
+#: Neighbours and candidates of a cluster in iterations that nothing follows.
+NEIGHBOURS = 5
+CANDIDATES = 32
+
+#: Instead of a precision: no responsibilities but those of the nearest.
+FIRST_TAKES_ALL = -1.0
 
 
 def start_alone(
@@ -56,24 +59,38 @@ def start_alone(
     directions = leading_directions(points, weights, rng)
     if max_iter is None:
         max_iter = 0 if directions is None else ITERATIONS_IF_WIDE
-    if directions is None and max_iter == 0:
-        rows = points.as_they_lie()
-        seen = points.array if rows is None else rows
-        means = two_level(seen, weights, n_clusters, rng, workers, advance, alone=True, labelled=False).means
-        return means if rows is None else points.frame.enter(means, means.dtype)
+    if directions is None and max_iter < 2:
+        return _of_narrow(points, weights, n_clusters, max_iter, rng, workers, advance)
     seen = points.array if directions is None else points.project(directions)
     start = two_level(seen, weights, n_clusters, rng, workers, advance, alone=max_iter == 0)
     if max_iter == 0:
         labels = start.labels
     elif max_iter == 1:
-        means, labels = one_step(seen, weights, start, rng, workers)
-        if directions is None:
-            return means
-    else:
-        settings = SearchSettings.briefly(n_clusters, max_iter - 1)  # the first is made before clusters are moved
+        _, labels = one_step(seen, weights, start, rng, workers)
+    else:  # the first is made before clusters are moved
+        neighbours, candidates = min(NEIGHBOURS, n_clusters), min(CANDIDATES, n_clusters)
+        settings = SearchSettings(min(5, n_clusters), neighbours, candidates, 1e-4, max_iter - 1, 1.8)
         labels, _ = improved_labels(seen, weights, start, settings, rng, workers)
     points.put_back()  # what lies there are projections, or has changed places
     return means_of_labels(points, weights, labels, n_clusters, workers)
+
+
+def _of_narrow(
+    points: LocalPoints,
+    weights: np.ndarray,
+    n_clusters: int,
+    max_iter: int,
+    rng: np.random.Generator,
+    workers: Workers,
+    advance: Callable[[int], None],
+) -> np.ndarray:
+    """As `start_alone`, for rows that are not projected and at most one iteration: they stay where they are."""
+    rows = points.as_they_lie()
+    seen = points.array if rows is None else rows
+    one = max_iter == 1
+    start = two_level(seen, weights, n_clusters, rng, workers, advance, alone=not one, labelled=one)
+    means = one_step(seen, weights, start, rng, workers)[0] if one else start.means
+    return means if rows is None else points.frame.enter(means, means.dtype)
 
 
 def one_step(
@@ -84,17 +101,30 @@ def one_step(
     Parameters
     ----------
     points : (N', d) float
-        Reordered in place.
+        Left as they lie: putting them in order takes longer than one step.
     weights : (N',) float64
     start : Start
+        Its labels are changed in place.
     rng : numpy Generator
     workers : Workers
     """
-    settings = SearchSettings.briefly(len(start.means), 1, truncation=1)
-    search = search_from(points, weights, start, settings, rng, workers)
-    model = SharedModel(search, float(weights.sum()), smallest_variance(points), 1.0, log_scale=0.0)
-    statistics = model.e_step(Shared(model.start_at(start.means), math.nan))
-    return np.asarray(model.start_at(statistics.moved(1.0)), np.float64), search.labels()
+    n_clusters = len(start.means)
+    near = Neighbourhoods(
+        n_clusters,
+        min(NEIGHBOURS, n_clusters),
+        min(CANDIDATES, n_clusters),
+        0,
+        int(rng.integers(1 << 62)),
+        workers,
+    )
+    natural = Natural.shared(start.means.astype(points.dtype))
+    near.update(natural)
+    order, bounds = sort_by_cluster(start.labels, n_clusters)
+    sums = Sums(natural, Extent.of(points, weights, workers).rounding(natural), workers)
+    sums.search(points, weights, start.labels[:, None], order, bounds, near.candidates, FIRST_TAKES_ALL)
+    total = float(weights.sum())
+    statistics = LocalStatistics.of(natural.means, math.nan, sums.totals(), total, 0, workers=workers)
+    return statistics.moved(1.0), start.labels
 
 
 def means_of_labels(

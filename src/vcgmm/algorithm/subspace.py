@@ -74,11 +74,6 @@ class SearchSettings:
             settings.relaxation,
         )
 
-    @classmethod
-    def briefly(cls, n_clusters: int, max_iter: int, truncation: int = 5) -> SearchSettings:
-        """For a start that nothing follows: few candidates."""
-        return cls(min(truncation, n_clusters), min(5, n_clusters), min(32, n_clusters), 1e-4, max_iter, 1.8)
-
 
 def start_in_subspace(
     points: LocalPoints,
@@ -137,36 +132,19 @@ def improved_labels(
     Parameters
     ----------
     points : (N', d) float
-        Reordered in place.
     weights : (N',) float64
     start : Start
     settings : SearchSettings
     rng : numpy Generator
     workers : Workers
     """
-    search = search_from(points, weights, start, settings, rng, workers)
-    n_evaluations = improve(search, start, float(weights.sum()), smallest_variance(points), settings, rng)
-    return search.labels(), start.n_evaluations + n_evaluations
-
-
-def search_from(
-    points: np.ndarray,
-    weights: np.ndarray,
-    start: Start,
-    settings: SearchSettings,
-    rng: np.random.Generator,
-    workers: Workers,
-) -> BlockedSearch:
-    """A search from the labels of a start; parameters as in `improved_labels`."""
-    return BlockedSearch(
+    floor = float(np.finfo(points.dtype).tiny)
+    search = BlockedSearch(
         points, weights, start.labels, len(start.means), settings.truncation, settings.n_neighbors,
-        settings.n_candidates, 0, int(rng.integers(1 << 62)), start.error, smallest_variance(points), workers,
+        settings.n_candidates, 0, int(rng.integers(1 << 62)), start.error, floor, workers,
     )  # fmt: skip
-
-
-def smallest_variance(points: np.ndarray) -> float:
-    """What no variance of local points (N', d) is less than."""
-    return float(np.finfo(points.dtype).tiny)
+    n_evaluations = improve(search, start, float(weights.sum()), floor, settings, rng)
+    return search.labels(), start.n_evaluations + n_evaluations
 
 
 def improve(
