@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import torch
@@ -134,16 +133,11 @@ def nearest_listed(
     mode = mode or points.precision
     tiles = tiling(points.n_features, len(groups.order) / max(1, len(lists)), lists.longest, mode)
     pieces = cut(groups.start, tiles.points, len(groups.order))
-    launch_search(
+    prepare_search(
         points, groups.order, pieces, origins, lists, centres, tiles, mode, ids, near=near, costs=costs,
         by_place=by_place,
-    )  # fmt: skip
+    )()  # fmt: skip
     return ids, near
-
-
-def launch_search(*arguments: Any, **options: Any) -> None:
-    """Run what `prepare_search` gives, once."""
-    prepare_search(*arguments, **options)()
 
 
 def prepare_search(

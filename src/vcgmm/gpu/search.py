@@ -265,7 +265,7 @@ class DeviceSearch:
         return entries
 
     def search(self, means: torch.Tensor, precision: float | torch.Tensor, costs: Costs | None = None) -> Found:
-        """New winners and shares, for means (C, D) float32; `precision` as in `launch_search`."""
+        """New winners and shares, for means (C, D) float32; `precision` as in `prepare_search`."""
         points, near, room = self.points, self.neighbourhoods, self._room
         cells = self._cells or self._group(len(means))
         self._cells, extra = None, None
