@@ -11,7 +11,7 @@ from .nearest import Lists, nearest_listed
 from .points import DevicePoints
 from .sizes import power_of_two
 from .sums import Entries, weighted_sums
-from .tiling import REGISTERS, aligned, grain_of
+from .tiling import REGISTERS, aligned
 
 #: Points, centres at most and features of a product, and warps that compute it.
 POINTS, CENTRES, FEATURES, WARPS = 64, 64, 16, 4
@@ -75,7 +75,7 @@ def _by_tiles(
         (len(pieces),), points.stored, points.stored.stride(0), n_features, points.scale, groups.order,
         pieces.table, origins, origins.stride(0), start, width, centres, centres.stride(0), points.weights, sums,
         POINTS=POINTS, CENTRES=min(CENTRES, max(16, power_of_two(width))), FEATURES=FEATURES,
-        GRAIN=grain_of(n_features, points.stored.stride(0)), MODE=points.precision, num_warps=WARPS, num_stages=1,
+        GRAIN=points.grain, MODE=points.precision, num_warps=WARPS, num_stages=1,
         maxnreg=REGISTERS,
     )  # fmt: skip
     lengths = _lengths(steps)

@@ -15,7 +15,7 @@ from .kernels.sums import pair_distances
 from .points import DevicePoints, upload
 from .room import Room
 from .sizes import pieces_of, power_of_two
-from .tiling import Tiling, aligned, grain_of, tiling
+from .tiling import Tiling, aligned, tiling
 
 #: Pairs, and features of them, that one program compares.
 PAIRS, PAIR_FEATURES = 32, 128
@@ -198,7 +198,7 @@ def prepare_search(
         POINTS=tiles.points,
         CENTRES=tiles.centres,
         FEATURES=tiles.features,
-        GRAIN=grain_of(points.n_features, points.stored.stride(0)),
+        GRAIN=points.grain,
         MODE=mode,
         FORM=form,
         HAS_OLD=old is not None,

@@ -168,7 +168,7 @@ def prepare_sums(
         entries.parts, entries.start, n_clusters, origins, origins.stride(0), run_sums, run_squares, run_masses,
         SIZE=RUN, STEPS=n_clusters.bit_length(), PER_ROW=entries.per_row, HALVES=entries.halves,
         ENTRIES=SHORT_ENTRIES if features <= SHORT_FEATURES else ENTRIES,
-        FEATURES=features, SQUARES=squares, num_warps=max(1, features // WARP_FEATURES),
+        FEATURES=features, SQUARES=squares, GRAIN=points.grain, num_warps=max(1, features // WARP_FEATURES),
     )  # fmt: skip
     shape, wide = (n_clusters, n_features), torch.float64
     shifts, of_squares = room("shifts", shape, wide), room("squares", shape, wide) if squares else None
