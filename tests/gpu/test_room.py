@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 torch = pytest.importorskip("torch", reason="tests of the GPU need torch")
+pytest.importorskip("triton", reason="tests of the GPU need Triton")
 
 from vcgmm.gpu import room as rooms  # noqa: E402
 from vcgmm.gpu.arrays import Told  # noqa: E402
