@@ -28,7 +28,7 @@ from vcgmm import VCGMM
 from vcgmm.algorithm.frame import Frame
 from vcgmm.gpu.arrays import DeviceArray
 from vcgmm.gpu.cells import cut, sort_by_group
-from vcgmm.gpu.nearest import Posterior, launch_search, lists_of, unlisted_distances
+from vcgmm.gpu.nearest import Posterior, lists_of, prepare_search, unlisted_distances
 from vcgmm.gpu.neighbourhoods import DeviceNeighbourhoods
 from vcgmm.gpu.points import DevicePoints
 from vcgmm.gpu.search import DeviceSearch
@@ -405,12 +405,10 @@ def _roofline(X: torch.Tensor, n_clusters: int, mode: str, bandwidth: float, rat
     n_entries = int(entries.start[-1])
     row, mean = X.element_size() * n_features, 4 * n_features
 
-    def searching() -> None:
-        launch_search(
-            points, groups.order, pieces, used, lists, used, tiles, mode, winners, old=search.winners, extra=extra,
-            precision=0.5 / model.variance_, posterior=posterior,
-        )  # fmt: skip
-
+    searching = prepare_search(
+        points, groups.order, pieces, used, lists, used, tiles, mode, winners, old=search.winners, extra=extra,
+        precision=0.5 / model.variance_, posterior=posterior,
+    )  # fmt: skip
     kernels: dict[str, tuple[Callable[[], Any], float, float]] = {
         # Every point once, every list of means once for each tile; products of whole tiles.
         "search_tiles": (

@@ -59,7 +59,8 @@ def test_the_second_launch_takes_what_the_first_has_compiled() -> None:
     other = torch.ones(64)
     quick[(7, 2)](other, 70, 0.25, **OPTIONS)
     assert len(kernel.compiled) == 1
-    assert kernel.launched == [((7, 2, 1), (other, 70, 0.25, 16, "tf32"))]  # constants in the kernel's order
+    # Constants in the kernel's order, and of a tensor where it begins.
+    assert kernel.launched == [((7, 2, 1), (other.data_ptr(), 70, 0.25, 16, "tf32"))]
 
 
 @pytest.mark.parametrize(
@@ -110,5 +111,24 @@ def test_kernels_without_memory_of_their_own_are_launched_by_what_triton_would_c
         patch.setattr(Kernel, "__getitem__", compile_it)
         quick[(3,)](ROW, 50, 0.5, **OPTIONS)
         quick[(3,)](ROW, 50, 0.5, **OPTIONS)
-    others = (False, True, None, None, "facts", None, None, None, ROW, 50, 0.5, 16, "tf32")
+    others = (False, True, None, None, "facts", None, None, None, ROW.data_ptr(), 50, 0.5, 16, "tf32")
     assert found == [(3, 1, 1, STREAM, "function", *others)]
+
+
+def test_bound_launches_are_looked_at_once() -> None:
+    kernel = Kernel()
+    quick = launched(kernel)
+    launch = quick.bound((3,), ROW, 50, 0.5, **OPTIONS)
+    assert kernel.compiled == []  # it waits for the first launch
+    launch()
+    launch()
+    assert (len(kernel.compiled), len(kernel.launched)) == (1, 1)
+    tensor = torch.ones(64)
+    place = tensor.data_ptr()
+    again = quick.bound((7, 2), tensor, 70, 0.25, **OPTIONS)
+    del tensor  # which is kept
+    for _ in range(2):
+        again()
+    assert len(kernel.compiled) == 1
+    assert kernel.launched[1:] == [((7, 2, 1), (place, 70, 0.25, 16, "tf32"))] * 2
+    assert torch.ones(64).data_ptr() != place

@@ -16,11 +16,11 @@ from vcgmm.gpu.cells import cut, sort_by_group  # noqa: E402
 from vcgmm.gpu.nearest import (  # noqa: E402
     Posterior,
     distances_of,
-    launch_search,
     lists_between,
     lists_of,
     nearest_listed,
     nearest_of_all,
+    prepare_search,
     unlisted_distances,
 )
 from vcgmm.gpu.points import DevicePoints  # noqa: E402
@@ -115,7 +115,9 @@ def test_points_of_no_group_are_left_alone(device: Any) -> None:
     near = torch.full((10, 1), -1.0, device=device)
     pieces = cut(groups.start, 16, 4)
     tiles = Tiling(16, 16, 16, 4, 1, None)
-    launch_search(make_points(X), groups.order, pieces, centres[:1], lists, centres, tiles, "fp32", ids, near=near)
+    prepare_search(
+        make_points(X), groups.order, pieces, centres[:1], lists, centres, tiles, "fp32", ids, near=near
+    )()
     assert (ids[4:] == -1).all()
     assert (near[4:] == -1.0).all()
     assert (ids[:4] >= 0).all()
@@ -134,10 +136,10 @@ def test_an_e_step_is_that_of_the_formulas(device: Any, mode: str) -> None:
     pieces = cut(groups.start, tiles.points, n)
     winners = torch.empty((n, n_best), dtype=torch.int32, device=device)
     posterior = Posterior.empty((n, n_best), n_clusters, device).with_facts(len(pieces))
-    launch_search(
+    prepare_search(
         points, groups.order, pieces, means, lists, means, tiles, mode, winners, precision=precision,
         posterior=posterior,
-    )  # fmt: skip
+    )()  # fmt: skip
     exact = squares(X, means)
     near = exact.gather(1, winners.long())
     torch.testing.assert_close(near, exact.sort(1).values[:, :n_best], atol=TOLERANCE[mode], rtol=0)
@@ -158,10 +160,10 @@ def test_an_e_step_is_that_of_the_formulas(device: Any, mode: str) -> None:
     entries = entries_of(posterior.keys, posterior.shares, n_clusters)
     pieces = cut(entries.start[: n_clusters + 1], tiles.points, n)
     again, order = torch.empty_like(winners), entries.order[:n]
-    launch_search(
+    prepare_search(
         points, order, pieces, means, lists, means, tiles, mode, again, precision=precision,
         posterior=posterior.with_facts(len(pieces)), per_row=n_best,
-    )  # fmt: skip
+    )()  # fmt: skip
     assert (order // n_best == sort_by_group(winners[:, 0], n_clusters).order).all()
     assert (again[:, 0] == winners[:, 0]).float().mean() > 0.9  # about other origins
     near = exact.gather(1, again.long())
@@ -176,7 +178,7 @@ def test_without_a_precision_the_nearest_takes_all(device: Any) -> None:
     winners = torch.empty((20, 3), dtype=torch.int32, device=device)
     posterior = Posterior.empty((20, 3), 4, device).with_facts(len(pieces))
     lists = lists_of(torch.arange(4, dtype=torch.int32, device=device)[None])
-    launch_search(
+    prepare_search(
         make_points(X),
         groups.order,
         pieces,
@@ -187,7 +189,7 @@ def test_without_a_precision_the_nearest_takes_all(device: Any) -> None:
         "fp32",
         winners,
         posterior=posterior,
-    )
+    )()
     assert posterior.shares.tolist() == [[1.0, 0.0, 0.0]] * 20
     assert (posterior.keys[:, 1:] == 8).all()  # nobody
     assert posterior.facts.sum(0)[2].item() == pytest.approx(
@@ -212,10 +214,10 @@ def test_winners_of_before_stay_though_they_are_on_no_list(device: Any, n_featur
     winners = old.clone()  # overwritten where they are
     pieces = cut(groups.start, 16, 40)
     posterior = Posterior.empty((40, 2), 9, device).with_facts(len(pieces))
-    launch_search(
+    prepare_search(
         make_points(X), groups.order, pieces, means, lists_of(table), means, tiles, "fp32", winners, old=winners,
         extra=extra, posterior=posterior,
-    )  # fmt: skip
+    )()  # fmt: skip
     assert winners.tolist() == old.tolist()
     assert posterior.facts.sum(0)[3].item() == int((~listed).sum())
 

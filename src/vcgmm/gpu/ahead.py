@@ -6,6 +6,7 @@ While the host computes how far to go, the device would wait: on small data for 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,8 +16,8 @@ import torch
 from ..algorithm.mstep import CANCELLED
 from .kernels.stepping import step_on
 from .points import upload
+from .room import Room
 from .sizes import pieces_of, power_of_two
-from .sums import Sums
 from .ways import Moved, Way
 
 #: Clusters, and features of them, that a program moves.
@@ -75,27 +76,52 @@ class Stepper:
         self._settings = upload(settings, device)
         self._before = self._settings  # nobody looks at it the first time
 
-    def take(self, means: torch.Tensor, way: Way, sums: Sums, totals: torch.Tensor, *, has_before: bool) -> Step:
-        """Change means in place to where the next E-step begins.
+    def take(
+        self,
+        means: torch.Tensor,
+        moves: torch.Tensor,
+        n_parts: int,
+        totals: torch.Tensor,
+        has_before: bool,
+        room: Room,
+    ) -> torch.Tensor:
+        """Change means in place to where the next E-step begins; the variance there, (1,) float64.
 
         Parameters
         ----------
         means : (C, D) float32 tensor
             Those of the last E-step.
-        way : Way
-        sums : Sums
-            Of the E-step.
+        moves : (C, D) float64 tensor
+            Ways from there to the weighted means.
+        n_parts : int
+            Of the sums of the E-step.
         totals : (...,) float64 tensor
             What it tells the host; the last `N_TOLD` are written here.
         has_before : bool
             Whether there are products with moves before among them.
+        room : Room
         """
+        found, launch = room.again(self._prepare, means, moves, n_parts, totals, has_before, self._before)
+        launch()
+        self._before = found[0]
+        return found[1]
+
+    def _prepare(
+        self,
+        _: Room,
+        means: torch.Tensor,
+        moves: torch.Tensor,
+        n_parts: int,
+        totals: torch.Tensor,
+        has_before: bool,
+        before: torch.Tensor,
+    ) -> tuple[tuple[torch.Tensor, torch.Tensor], Callable[[], None]]:
+        """Length and variance that are found, as soon as and as often as it is launched."""
         n_clusters, n_features = means.shape
         found = totals[-N_TOLD:]
-        step_on[(pieces_of(n_clusters, ROWS),)](
-            means, means.stride(0), sums.moves, n_clusters, n_features, self._settings, totals, self._before,
-            found, N_PARTS=sums.n_parts, BEFORE=has_before, ROWS=ROWS,
+        launch = step_on.bound(
+            (pieces_of(n_clusters, ROWS),), means, means.stride(0), moves, n_clusters, n_features, self._settings,
+            totals, before, found, N_PARTS=n_parts, BEFORE=has_before, ROWS=ROWS,
             FEATURES=min(FEATURES, power_of_two(n_features)), enable_fp_fusion=False,
         )  # fmt: skip
-        self._before = found
-        return Step(way, found[1:])
+        return (found, found[1:]), launch

@@ -15,7 +15,7 @@ from ..algorithm.settings import Settings
 from ..algorithm.snapshot import Keep, Snapshot
 from ..data import Rows
 from ..parallel import Workers
-from ..progress import Callback, Iteration, Progress
+from ..progress import Callback, History, Iteration, Progress
 from .evaluation import DeviceEvaluator
 from .fitting import resume, run
 from .joint_evaluation import DeviceJointEvaluator
@@ -63,6 +63,8 @@ def find_device(name: str) -> torch.device:
 
 def outside(callback: Callback) -> Callback:
     """A callback that may use torch as it likes, whatever mode the fit runs in."""
+    if isinstance(callback, History):  # it does not
+        return callback
 
     def call(facts: Iteration) -> bool | None:
         with torch.inference_mode(False):

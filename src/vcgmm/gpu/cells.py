@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
 import torch
 
 from .kernels.cells import fill_pieces
+from .room import Room
 from .sizes import pieces_of
 
 #: Pieces that one program looks at.
@@ -59,7 +61,7 @@ class Pieces:
 
     def __len__(self) -> int:
         """Number of pieces."""
-        return len(self.table)
+        return int(self.table.shape[0])
 
 
 def label_type(n_groups: int) -> torch.dtype:
@@ -70,11 +72,11 @@ def label_type(n_groups: int) -> torch.dtype:
 def sort_by_group(labels: torch.Tensor, n_groups: int) -> Groups:
     """Members of every group in the order in which they came, by labels (n,) int; those beyond are in none."""
     ordered, order = torch.sort(labels.to(label_type(n_groups)), stable=True)
-    return Groups(order, torch.searchsorted(ordered, _every_group(n_groups, ordered.device)))
+    return Groups(order, torch.searchsorted(ordered, every_group(n_groups, ordered.device)))
 
 
 @lru_cache(maxsize=4)
-def _every_group(n_groups: int, device: torch.device) -> torch.Tensor:
+def every_group(n_groups: int, device: torch.device) -> torch.Tensor:
     """Labels 0..n_groups, one beyond the last: made once, since they are asked for twice an iteration."""
     return torch.arange(n_groups + 1, dtype=label_type(n_groups), device=device)
 
@@ -86,10 +88,18 @@ def most_pieces(n_groups: int, size: int, n_members: int) -> int:
 
 def cut(start: torch.Tensor, size: int, n_members: int) -> Pieces:
     """Cut groups start[g]..start[g + 1] - 1, at most n_members in all, into pieces of at most `size` members."""
-    n_groups = len(start) - 1
+    pieces, launch = prepare_cut(Room(start.device), start, size, n_members)
+    launch()
+    return pieces
+
+
+def prepare_cut(room: Room, start: torch.Tensor, size: int, n_members: int) -> tuple[Pieces, Callable[[], None]]:
+    """Likewise, as soon as and as often as it is launched."""
+    n_groups = start.shape[0] - 1
     n_pieces = most_pieces(n_groups, size, n_members)
-    table = torch.empty((n_pieces, 3), dtype=torch.int64, device=start.device)
-    fill_pieces[(pieces_of(n_pieces, LOOKED_AT),)](
-        start, n_groups, size, n_pieces, table, STEPS=n_groups.bit_length(), PIECES=LOOKED_AT
-    )
-    return Pieces(table, start, size)
+    table = room("pieces", (n_pieces, 3), torch.int64)
+    launch = fill_pieces.bound(
+        (pieces_of(n_pieces, LOOKED_AT),), start, n_groups, size, n_pieces, table, STEPS=n_groups.bit_length(),
+        PIECES=LOOKED_AT,
+    )  # fmt: skip
+    return Pieces(table, start, size), launch

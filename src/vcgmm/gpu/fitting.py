@@ -25,7 +25,7 @@ from .snapshots import mixture_on_host
 from .tensors import as_array
 
 #: Values of means that are looked at to find a place amid the data, up to twice as many: no more are needed.
-AMID = 1 << 20
+AMID = 1 << 16
 
 
 def run(

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from .kernels.sums import add_up, row_products
+from .room import Room
 from .sizes import pieces_of, power_of_two
 
 #: Rows, and features of them, that a program multiplies.
@@ -54,14 +55,24 @@ def totals_of(rows: torch.Tensor, facts: torch.Tensor | None = None, n_more: int
 
     The last n_more are left to whoever has something to add.
     """
+    totals, launch = prepare_totals(Room(rows.device), rows, facts, n_more)
+    launch()
+    return totals
+
+
+def prepare_totals(
+    room: Room, rows: torch.Tensor, facts: torch.Tensor | None, n_more: int, turn: int = 0
+) -> tuple[torch.Tensor, Callable[[], None]]:
+    """Likewise, as soon as and as often as it is launched; memory of the other turn is left as it is."""
     n_facts, width = (0, 0) if facts is None else facts.shape
     n_rows, n_columns = rows.shape
-    totals = torch.empty(width + n_rows + n_more, dtype=torch.float64, device=rows.device)
-    add_up[(width + n_rows,)](
-        rows if facts is None else facts, n_facts, rows, n_columns, totals, FACTS=width, AT_ONCE=ADDED,
-        num_warps=ADDING_WARPS,
+    n_totals = width + n_rows + n_more
+    totals = room(("totals", turn, n_totals), (n_totals,), torch.float64)
+    launch = add_up.bound(
+        (width + n_rows,), rows if facts is None else facts, n_facts, rows, n_columns, totals, FACTS=width,
+        AT_ONCE=ADDED, num_warps=ADDING_WARPS,
     )  # fmt: skip
-    return totals
+    return totals, launch
 
 
 def weighted_products(masses: torch.Tensor, left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:

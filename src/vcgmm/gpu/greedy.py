@@ -26,7 +26,7 @@ TABLE_ROWS, TABLE_VALUES = 8192, 1 << 29
 TILE, TABLE_FEATURES = 64, 32
 
 #: Rows of a warp that looks at all rows of a table, and most warps.
-TABLE_WARP_ROWS, MOST_WARPS = 512, 16
+TABLE_WARP_ROWS, MOST_WARPS = 256, 16
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from .nearest import Lists, nearest_listed
 from .points import DevicePoints
 from .sizes import power_of_two
 from .sums import Entries, weighted_sums
-from .tiling import REGISTERS, aligned, grain_of
+from .tiling import REGISTERS, aligned
 
 #: Points, centres at most and features of a product, and warps that compute it.
 POINTS, CENTRES, FEATURES, WARPS = 64, 64, 16, 4
@@ -71,19 +71,25 @@ def _by_tiles(
     pieces = cut(groups.start, POINTS, len(groups.order))
     sums = torch.empty(len(pieces) * width * (n_features + 1), dtype=torch.float32, device=points.device)
     tiles = min(MOST_ADDED_TILES, max(ADDED_TILES, power_of_two(len(groups.order) // (POINTS * n_cells))))
-    for length in _lengths(steps):
-        sum_by_nearest[(len(pieces),)](
-            points.stored, points.stored.stride(0), n_features, points.scale, groups.order, pieces.table, origins,
-            origins.stride(0), start, width, centres, centres.stride(0), points.weights, sums, POINTS=POINTS,
-            CENTRES=min(CENTRES, max(16, power_of_two(width))), FEATURES=FEATURES,
-            GRAIN=grain_of(n_features, points.stored.stride(0)), MODE=points.precision, num_warps=WARPS,
-            num_stages=1, maxnreg=REGISTERS,
-        )  # fmt: skip
-        move_centres[(n_cells, width)](
-            sums, groups.start, POINTS, n_features, origins, origins.stride(0), start, width, centres,
-            centres.stride(0), length, TILES=tiles,
+    sum_up = sum_by_nearest.bound(
+        (len(pieces),), points.stored, points.stored.stride(0), n_features, points.scale, groups.order,
+        pieces.table, origins, origins.stride(0), start, width, centres, centres.stride(0), points.weights, sums,
+        POINTS=POINTS, CENTRES=min(CENTRES, max(16, power_of_two(width))), FEATURES=FEATURES,
+        GRAIN=points.grain, MODE=points.precision, num_warps=WARPS, num_stages=1,
+        maxnreg=REGISTERS,
+    )  # fmt: skip
+    lengths = _lengths(steps)
+    move = {
+        length: move_centres.bound(
+            (n_cells, width), sums, groups.start, POINTS, n_features, origins, origins.stride(0), start, width,
+            centres, centres.stride(0), length, TILES=tiles,
             FEATURES=min(ADDED_FEATURES, power_of_two(n_features)), num_warps=tiles // WARP_TILES,
-        )  # fmt: skip
+        )
+        for length in set(lengths)
+    }  # fmt: skip
+    for length in lengths:
+        sum_up()
+        move[length]()
     return centres
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,8 +13,9 @@ from .costs import Costs
 from .kernels.search import search_tiles, unlisted_costs
 from .kernels.sums import pair_distances
 from .points import DevicePoints, upload
+from .room import Room
 from .sizes import pieces_of, power_of_two
-from .tiling import Tiling, aligned, grain_of, tiling
+from .tiling import Tiling, aligned, tiling
 
 #: Pairs, and features of them, that one program compares.
 PAIRS, PAIR_FEATURES = 32, 128
@@ -70,10 +72,10 @@ class Posterior:
             torch.empty((0, N_FACTS), dtype=torch.float64, device=device),
         )
 
-    def with_facts(self, n_pieces: int) -> Posterior:
+    def with_facts(self, n_pieces: int, room: Room | None = None) -> Posterior:
         """The same, with room for the facts of so many pieces."""
-        facts = torch.empty((n_pieces, N_FACTS), dtype=torch.float64, device=self.facts.device)
-        return replace(self, facts=facts)
+        room = room or Room(self.facts.device)
+        return replace(self, facts=room("facts", (n_pieces, N_FACTS), torch.float64))
 
 
 def lists_of(table: torch.Tensor) -> Lists:
@@ -131,14 +133,14 @@ def nearest_listed(
     mode = mode or points.precision
     tiles = tiling(points.n_features, len(groups.order) / max(1, len(lists)), lists.longest, mode)
     pieces = cut(groups.start, tiles.points, len(groups.order))
-    launch_search(
+    prepare_search(
         points, groups.order, pieces, origins, lists, centres, tiles, mode, ids, near=near, costs=costs,
         by_place=by_place,
-    )  # fmt: skip
+    )()  # fmt: skip
     return ids, near
 
 
-def launch_search(
+def prepare_search(
     points: DevicePoints,
     order: torch.Tensor,
     pieces: Pieces,
@@ -157,15 +159,16 @@ def launch_search(
     costs: Costs | None = None,
     per_row: int = 1,
     by_place: bool = False,
-) -> None:
-    """Run `search_tiles`; what is None is neither read nor written.
+) -> Callable[[], None]:
+    """What runs `search_tiles`, as often as it is called; what is None is neither read nor written.
 
     A tensor in the place of the precision is a variance that only the device knows; `order` holds rows, each
     `per_row` times as large or a bit more.
     """
     n_best = winners.shape[1]
     form, precisions, offsets = Costs.parts(costs, centres)
-    search_tiles[(len(pieces),)](
+    return search_tiles.bound(
+        (len(pieces),),
         points.stored,
         points.stored.stride(0),
         points.n_features,
@@ -195,7 +198,7 @@ def launch_search(
         POINTS=tiles.points,
         CENTRES=tiles.centres,
         FEATURES=tiles.features,
-        GRAIN=grain_of(points.n_features, points.stored.stride(0)),
+        GRAIN=points.grain,
         MODE=mode,
         FORM=form,
         HAS_OLD=old is not None,
@@ -232,17 +235,31 @@ def unlisted_distances(
     -------
     (N', C') float32 tensor, infinite for those that are on the list or that do not exist
     """
+    extra, launch = prepare_unlisted(Room(old.device), points, table, centres, old, costs)
+    launch()
+    return extra
+
+
+def prepare_unlisted(
+    room: Room,
+    points: DevicePoints,
+    table: torch.Tensor,
+    centres: torch.Tensor,
+    old: torch.Tensor,
+    costs: Costs | None,
+) -> tuple[torch.Tensor, Callable[[], None]]:
+    """Likewise, as soon as and as often as it is launched."""
     n_points, n_best = old.shape
-    extra = torch.empty(old.shape, dtype=torch.float32, device=old.device)
+    extra, unlisted = room("extra", old.shape), room("unlisted", old.shape, torch.int32)
     form, precisions, offsets = Costs.parts(costs, centres)
-    unlisted_costs[(pieces_of(n_points, LOOKED_UP),)](
-        points.stored, points.stored.stride(0), points.n_features, points.scale, n_points, old, table,
-        table.shape[1], centres, centres.stride(0), precisions, offsets, torch.empty_like(old), extra,
+    launch = unlisted_costs.bound(
+        (pieces_of(n_points, LOOKED_UP),), points.stored, points.stored.stride(0), points.n_features, points.scale,
+        n_points, old, table, table.shape[1], centres, centres.stride(0), precisions, offsets, unlisted, extra,
         N_BEST=n_best, COLUMNS=power_of_two(n_best), STEPS=table.shape[1].bit_length(),
         POINTS=LOOKED_UP, PAIRS=COMPARED, FEATURES=min(PAIR_FEATURES, power_of_two(points.n_features)),
         FORM=form,
     )  # fmt: skip
-    return extra
+    return extra, launch
 
 
 def distances_of(

@@ -197,7 +197,7 @@ class DeviceNeighbourhoods:
     def _take(self, candidates: torch.Tensor) -> None:
         if candidates is not self.candidates:
             self.candidates.copy_(candidates)
-        self.ordered, _ = in_order(self.candidates)
+        self.ordered, _ = in_order(self.candidates, out=self.ordered)
 
 
 def random_cuts(means: torch.Tensor, depth: int, draws: torch.Generator) -> torch.Tensor:

@@ -13,6 +13,7 @@ import torch
 
 from ..algorithm.frame import Frame
 from .arrays import Told
+from .tiling import grain_of
 
 #: Types in which rows may lie on the device as they are.
 STORED = (torch.float32, torch.bfloat16, torch.float16, torch.uint8, torch.int8)
@@ -78,6 +79,11 @@ class DevicePoints:
     def device(self) -> torch.device:
         """Where they lie."""
         return self.stored.device
+
+    @cached_property
+    def grain(self) -> int:
+        """How many values of a row can be read at once."""
+        return grain_of(self.n_features, self.stored.stride(0))
 
     @cached_property
     def total_weight(self) -> float:

@@ -22,7 +22,9 @@ COMPARED, AT_ONCE = 512, 8
 COMPARISONS, PART, OTHERS_OF_PART = 1 << 27, 16, 512
 
 
-def in_order(values: torch.Tensor, *, descending: bool = False) -> tuple[torch.Tensor, torch.Tensor]:
+def in_order(
+    values: torch.Tensor, *, descending: bool = False, out: torch.Tensor | None = None
+) -> tuple[torch.Tensor, torch.Tensor]:
     """The last dimension sorted, and where each value was, (..., n) int64; equals keep their order.
 
     What `torch.sort` gives, in one launch where rows are few and short.
@@ -31,12 +33,15 @@ def in_order(values: torch.Tensor, *, descending: bool = False) -> tuple[torch.T
     ----------
     values : (..., n) int or float64 tensor without gaps
     descending : bool
+    out : tensor, optional
+        Of the shape and type of the values, where they may be put.
     """
     n_places = values.shape[-1]
     if values.numel() * n_places > COMPARISONS:
         found = torch.sort(values, stable=True, descending=descending)
         return found.values, found.indices
-    ordered, order = torch.empty_like(values), torch.empty(values.shape, dtype=torch.int64, device=values.device)
+    ordered = torch.empty_like(values) if out is None else out
+    order = torch.empty(values.shape, dtype=torch.int64, device=values.device)
     others = min(OTHERS_OF_PART, power_of_two(n_places))
     order_rows[(values.numel() // max(1, n_places), pieces_of(n_places, PART))](
         values, n_places, ordered, order, PART=PART, AT_ONCE=others, DESCENDING=descending,

@@ -20,7 +20,7 @@ from .kernels.rivals import GONE, STAYS, hand_over, list_takers, put_halves, sur
 from .points import DevicePoints, upload
 from .ranking import in_order
 from .sizes import pieces_of, power_of_two
-from .tiling import aligned
+from .tiling import REGISTERS, aligned
 
 #: Share of the clusters that are split to see what it gains: more than on the host, where it costs more.
 TRIED = 0.5
@@ -147,7 +147,7 @@ def nearest_winners(
         points.stored, points.stored.stride(0), points.n_features, points.scale, order, n_points, winners, means,
         means.stride(0), labels, rivals, distances, N_BEST=winners.shape[1],
         LOOKED_AT=min(winners.shape[1], LOOKED_AT), PER_ROW=per_row, POINTS=COMPARED,
-        FEATURES=min(COMPARED_FEATURES, power_of_two(points.n_features)),
+        FEATURES=min(COMPARED_FEATURES, power_of_two(points.n_features)), GRAIN=points.grain,
     )  # fmt: skip
     return labels, rivals, distances
 
@@ -233,6 +233,6 @@ def split_in_two(
         points.stored, points.stored.stride(0), n_features, points.scale, groups.order, groups.start, tried,
         points.weights, means, means.stride(0), uniforms, halves.centres, halves.second, halves.n_second,
         halves.errors, STEPS=STEPS, N_TRIALS=TRIALS, ROWS=2 * SAMPLE,
-        FEATURES=min(FEATURES, power_of_two(n_features)),
+        FEATURES=min(FEATURES, power_of_two(n_features)), GRAIN=points.grain, maxnreg=REGISTERS,
     )  # fmt: skip
     return halves

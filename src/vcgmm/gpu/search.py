@@ -14,15 +14,16 @@ from ..algorithm.mstep import Statistics, initial_variance
 from ..algorithm.relocation import Relocated
 from .ahead import N_TOLD, Step, Stepper
 from .arrays import Told, as_tensor
-from .cells import Pieces, cut, sort_by_group
+from .cells import Pieces, prepare_cut, sort_by_group
 from .costs import Costs
-from .functions import totals_of
-from .nearest import Posterior, distances_of, launch_search, unlisted_distances
+from .functions import prepare_totals
+from .nearest import Lists, Posterior, distances_of, prepare_search, prepare_unlisted
 from .neighbourhoods import DeviceNeighbourhoods
 from .points import DevicePoints, current_stream
 from .relocation import relocate
+from .room import Room
 from .statistics import DeviceStatistics, Facts, facts_of
-from .sums import Entries, entries_of, weighted_sums
+from .sums import Entries, prepare_entries, prepare_sums
 from .tiling import Tiling, aligned, tiling
 from .ways import Means, Way
 
@@ -122,6 +123,8 @@ class DeviceSearch:
         self._used: torch.Tensor | None = None
         self._stepper: Stepper | None = None
         self._n_steps = 0  # that may follow, where there is one
+        self._room = Room(points.device)
+        self._told: dict[int, Told] = {}
         self._begin_anew(start_error)
         self._stream = current_stream(points.device)
 
@@ -168,15 +171,16 @@ class DeviceSearch:
             E-steps that are asked for at most.
         """
         points, self._n_steps = self.points, n_steps
+        self._room = Room(points.device, keeps=True)
         self._stepper = Stepper(longest, points.n_features, self.total_weight, self.variance_floor, points.device)
 
     def e_step(self, means: Any, variance: float | None) -> Statistics:
         """New winners and neighbours, and the sums of the M-step."""
-        begun, self._begun, found = self._begun, None, None
+        begun, self._begun, found, step = self._begun, None, None, None
         if begun is not None:
             begun.told()
         if begun is not None and begun.step.leads_to(means, variance):
-            used, found = begun.means, begun.found
+            used, found, step = begun.means, begun.found, begun.step
         else:
             used = aligned(as_tensor(means, self.points.device), self._used)
         self._used = used
@@ -184,16 +188,21 @@ class DeviceSearch:
         if variance is None:  # the error of the start may still be on its way: clusters are linked in the meantime
             variance = initial_variance(self.start_error, self.total_weight, used.shape[1], self.variance_floor)
         has_old = found is not None or not self._only_labels
-        found = found or self.search(used, 0.5 / variance)
-        before, entries = self._moves, self.entries()
-        sums = weighted_sums(self.points, entries, used, before=before)
-        way, there = Way(sums.moves), Means(used.double())
+        if found is None:
+            found = self.search(used, 0.5 / variance if step is None else step.variance)
+        before, entries, room = self._moves, self.entries(), self._room
+        room.turn = turn = 1 - room.turn
+        sums, take_sums = room.again(prepare_sums, self.points, entries, used, before, turn)
+        take_sums()
+        way, there = Way(sums.moves), Means(room(("means", turn), used.shape, torch.float64).copy_(used))
         self._n_steps -= 1
         stepper, step = self._stepper if self._n_steps > 0 else None, None
-        totals = totals_of(sums.told, found.facts, 0 if stepper is None else N_TOLD)
+        n_more = 0 if stepper is None else N_TOLD
+        totals, add_up = room.again(prepare_totals, sums.told, found.facts, n_more, turn)
+        add_up()
         if stepper is not None:
-            step = stepper.take(used, way, sums, totals, has_before=before is not None)
-        told = facts_of(Told(totals, self._stream), sums.n_parts, step)
+            step = Step(way, stepper.take(used, sums.moves, sums.n_parts, totals, before is not None, room))
+        told = facts_of(self._tell(totals), sums.n_parts, step)
         # What the next step begins with, and what need not be in time, while the host waits for this one.
         self.group_by(entries)
         self._moves = sums.moves
@@ -202,6 +211,14 @@ class DeviceSearch:
             self._begun = Begun(used, step, ahead, told)
         n_listed = linked + found.n_evaluations
         return DeviceStatistics(there, variance, self.total_weight, sums, way, before, told, n_listed, has_old)
+
+    def _tell(self, totals: torch.Tensor) -> Told:
+        """Tell the host of an E-step; of the last it knows."""
+        if not self._room.keeps:
+            return Told(totals, self._stream)
+        n_totals = totals.shape[0]
+        self._told[n_totals] = told = Told(totals, self._stream, self._told.get(n_totals))
+        return told
 
     def scatter(self, statistics: Statistics, means: Any) -> float:  # noqa: ARG002
         """Scatter of the last E-step's responsibilities about other means."""
@@ -243,36 +260,75 @@ class DeviceSearch:
 
     def entries(self) -> Entries:
         """The winners of the last E-step with their responsibilities, by cluster."""
-        return entries_of(self._posterior.keys, self._posterior.shares, len(self.neighbourhoods.nearest))
+        entries, sort = self._room.again(_sorted, self._posterior, self.neighbourhoods.lists)
+        sort()
+        return entries
 
     def search(self, means: torch.Tensor, precision: float | torch.Tensor, costs: Costs | None = None) -> Found:
-        """New winners and shares, for means (C, D) float32; `precision` as in `launch_search`."""
-        points, near = self.points, self.neighbourhoods
-        order, per_row, pieces, tiles = self._cells or self._group(len(means))
+        """New winners and shares, for means (C, D) float32; `precision` as in `prepare_search`."""
+        points, near, room = self.points, self.neighbourhoods, self._room
+        cells = self._cells or self._group(len(means))
         self._cells, extra = None, None
         if not self._only_labels:
-            extra = unlisted_distances(points, near.ordered, means, self.winners, costs)
-        posterior = self._posterior.with_facts(len(pieces))
-        launch_search(
-            points, order, pieces, means, near.lists, means, tiles, points.precision, self.winners,
-            old=None if extra is None else self.winners, extra=extra, precision=precision, posterior=posterior,
-            costs=costs, per_row=per_row,
-        )  # fmt: skip
+            extra, look_up = room.again(prepare_unlisted, points, near.ordered, means, self.winners, costs)
+            look_up()
+        given = (points, cells, means, near.lists, self.winners, extra, precision, self._posterior, costs)
+        facts, run = room.again(_searched, *given)
+        run()
         self._only_labels = False
-        return Found(posterior.facts, pieces, len(points) * near.lists.longest)
+        return Found(facts, cells.pieces, len(points) * near.lists.longest)
 
     def group_by(self, entries: Entries) -> None:
         """Begin the next search with winners that are sorted already."""
-        nearest, start = entries.order[: len(self.points)], entries.start[: entries.n_clusters + 1]
-        self._cells = self._tiled(nearest, start, entries.per_row)
+        self._cells, cut = self._room.again(_grouped, self.points, entries, self.neighbourhoods.lists)
+        cut()
 
     def _group(self, n_clusters: int) -> Cells:
         """Points by their nearest cluster, where no E-step has sorted its winners."""
         groups = sort_by_group(self.winners[:, 0], n_clusters)
-        return self._tiled(groups.order, groups.start, 1)
+        cells, cut = _tiled(self._room, self.points, groups.order, groups.start, 1, self.neighbourhoods.lists)
+        cut()
+        return cells
 
-    def _tiled(self, order: torch.Tensor, start: torch.Tensor, per_row: int) -> Cells:
-        """Points in an order (N',) as of `Cells`, those of each cluster from start (C + 1,) on, cut into tiles."""
-        points, longest = self.points, self.neighbourhoods.lists.longest
-        tiles = tiling(points.n_features, len(points) / (start.shape[0] - 1), longest, points.precision)
-        return Cells(order, per_row, cut(start, tiles.points, len(points)), tiles)
+
+def _sorted(room: Room, posterior: Posterior, lists: Lists) -> tuple[Entries, Callable[[], None]]:
+    """Winners of as many clusters as there are lists, by cluster, and what sorts them."""
+    return prepare_entries(room, posterior.keys, posterior.shares, len(lists))
+
+
+def _grouped(room: Room, points: DevicePoints, entries: Entries, lists: Lists) -> tuple[Cells, Callable[[], None]]:
+    """Points by their nearest cluster from winners by cluster, and what cuts them into tiles."""
+    nearest, start = entries.order[: len(points)], entries.start[: entries.n_clusters + 1]
+    return _tiled(room, points, nearest, start, entries.per_row, lists)
+
+
+def _tiled(
+    room: Room, points: DevicePoints, order: torch.Tensor, start: torch.Tensor, per_row: int, lists: Lists
+) -> tuple[Cells, Callable[[], None]]:
+    """Points in an order (N',) as of `Cells`, those of each cluster from start (C + 1,) on, and what cuts them."""
+    tiles = tiling(points.n_features, len(points) / (start.shape[0] - 1), lists.longest, points.precision)
+    pieces, cut = prepare_cut(room, start, tiles.points, len(points))
+    return Cells(order, per_row, pieces, tiles), cut
+
+
+def _searched(
+    room: Room,
+    points: DevicePoints,
+    cells: Cells,
+    means: torch.Tensor,
+    lists: Lists,
+    winners: torch.Tensor,
+    extra: torch.Tensor | None,
+    precision: float | torch.Tensor,
+    posterior: Posterior,
+    costs: Costs | None,
+) -> tuple[torch.Tensor, Callable[[], None]]:
+    """The facts of a search, and what runs it."""
+    order, per_row, pieces, tiles = cells
+    posterior = posterior.with_facts(len(pieces), room)
+    launch = prepare_search(
+        points, order, pieces, means, lists, means, tiles, points.precision, winners,
+        old=None if extra is None else winners, extra=extra, precision=precision, posterior=posterior, costs=costs,
+        per_row=per_row,
+    )  # fmt: skip
+    return posterior.facts, launch

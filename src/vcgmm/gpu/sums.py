@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 
-from .cells import Pieces, most_pieces, sort_by_group
+from .cells import Pieces, every_group, most_pieces
 from .kernels.sums import merge_runs, sum_runs
 from .points import DevicePoints
+from .room import Room
 from .sizes import pieces_of, power_of_two
 
 #: Entries that one program adds up in float32; beyond, sums are merged in float64.
@@ -99,8 +101,25 @@ def entries_of(keys: torch.Tensor, parts: torch.Tensor, n_clusters: int) -> Entr
     parts : (N', C') float32 tensor
     n_clusters : int
     """
-    groups = sort_by_group(keys.view(-1), 2 * n_clusters)
-    return Entries(groups.order, parts.view(-1), groups.start, keys.shape[1], halves=True)
+    entries, launch = prepare_entries(Room(keys.device), keys, parts, n_clusters)
+    launch()
+    return entries
+
+
+def prepare_entries(
+    room: Room, keys: torch.Tensor, parts: torch.Tensor, n_clusters: int
+) -> tuple[Entries, Callable[[], None]]:
+    """Likewise, as soon as and as often as it is launched."""
+    labels, n_groups = keys.view(-1), 2 * n_clusters
+    every = every_group(n_groups, keys.device)
+    ordered, order = room("ordered", labels.shape, labels.dtype), room("order", labels.shape, torch.int64)
+    start = room("start", every.shape, torch.int64)
+
+    def launch() -> None:
+        torch.sort(labels, stable=True, out=(ordered, order))
+        torch.searchsorted(ordered, every, out=start)
+
+    return Entries(order, parts.view(-1), start, keys.shape[1], halves=True), launch
 
 
 def weighted_sums(
@@ -123,34 +142,55 @@ def weighted_sums(
     before : (C, D) float64 tensor, optional
         Moves that products are to be taken with.
     """
-    n_features, device = points.n_features, points.device
-    n_clusters = entries.n_clusters
+    sums, launch = prepare_sums(Room(points.device), points, entries, origins, before, squares=squares)
+    launch()
+    return sums
+
+
+def prepare_sums(
+    room: Room,
+    points: DevicePoints,
+    entries: Entries,
+    origins: torch.Tensor,
+    before: torch.Tensor | None,
+    turn: int = 0,
+    squares: bool = False,
+) -> tuple[Sums, Callable[[], None]]:
+    """Likewise, as soon as and as often as it is launched; memory of the other turn is left as it is."""
+    n_features, n_clusters = points.n_features, entries.n_clusters
     n_runs = most_pieces(n_clusters, RUN, entries.order.shape[0])
-
-    def room(*shape: int, dtype: torch.dtype = torch.float64) -> torch.Tensor:
-        return torch.empty(shape, dtype=dtype, device=device)
-
-    run_sums, run_masses = room(n_runs, n_features, dtype=torch.float32), room(n_runs, dtype=torch.float32)
-    run_squares = room(n_runs, n_features, dtype=torch.float32) if squares else run_sums
+    run_sums, run_masses = room("run sums", (n_runs, n_features)), room("run masses", (n_runs,))
+    run_squares = room("run squares", (n_runs, n_features)) if squares else run_sums
     features = min(FEATURES, power_of_two(n_features))
     n_parts = pieces_of(n_features, features)
-    sum_runs[(n_runs, n_parts)](
-        points.stored, points.stored.stride(0), n_features, points.scale, entries.order, entries.parts,
-        entries.start, n_clusters, origins, origins.stride(0), run_sums, run_squares, run_masses,
+    sum_up = sum_runs.bound(
+        (n_runs, n_parts), points.stored, points.stored.stride(0), n_features, points.scale, entries.order,
+        entries.parts, entries.start, n_clusters, origins, origins.stride(0), run_sums, run_squares, run_masses,
         SIZE=RUN, STEPS=n_clusters.bit_length(), PER_ROW=entries.per_row, HALVES=entries.halves,
         ENTRIES=SHORT_ENTRIES if features <= SHORT_FEATURES else ENTRIES,
-        FEATURES=features, SQUARES=squares, num_warps=max(1, features // WARP_FEATURES),
+        FEATURES=features, SQUARES=squares, GRAIN=points.grain, num_warps=max(1, features // WARP_FEATURES),
     )  # fmt: skip
-    shifts, moves, masses = room(n_clusters, n_features), room(n_clusters, n_features), room(n_clusters)
-    told = room(1 + n_parts * (1 if before is None else 3), n_clusters)
-    of_squares = room(n_clusters, n_features) if squares else shifts
-    for given, found in ((run_sums, shifts), (run_squares, of_squares))[: 1 + squares]:
-        merge_runs[(n_clusters, n_parts)](
-            given, run_masses, entries.start, RUN, n_features, found, masses, moves,
+    shape, wide = (n_clusters, n_features), torch.float64
+    shifts, of_squares = room("shifts", shape, wide), room("squares", shape, wide) if squares else None
+    moves, masses = room(("moves", turn), shape, wide), room(("masses", turn), (n_clusters,), wide)
+    n_told = 1 + n_parts * (1 if before is None else 3)
+    told = room(("told", n_told), (n_told, n_clusters), wide)
+    merges = [
+        merge_runs.bound(
+            (n_clusters, n_parts), given, run_masses, entries.start, RUN, n_features, found, masses, moves,
             moves if before is None else before, told, FEATURES=features, HALVES=entries.halves,
             MOVES=given is run_sums, BEFORE=given is run_sums and before is not None,
-        )  # fmt: skip
-    return Sums(shifts, of_squares, masses, moves, told, n_parts)
+        )
+        for given, found in ((run_sums, shifts), (run_squares, of_squares))
+        if found is not None
+    ]  # fmt: skip
+
+    def launch() -> None:
+        sum_up()
+        for merge in merges:
+            merge()
+
+    return Sums(shifts, shifts if of_squares is None else of_squares, masses, moves, told, n_parts), launch
 
 
 def sums_of_pieces(facts: torch.Tensor, pieces: Pieces) -> torch.Tensor:

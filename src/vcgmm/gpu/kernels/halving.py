@@ -58,6 +58,7 @@ def halve_cells(
     N_TRIALS: tl.constexpr,
     ROWS: tl.constexpr,
     FEATURES: tl.constexpr,
+    GRAIN: tl.constexpr,
 ):
     """Split a cell in two by a 2-means on ROWS of its points at most, then look at all of them.
 
@@ -76,7 +77,10 @@ def halve_cells(
     n_second : (k,) int64, OUT, how many those are
     errors : (k,) float64, OUT, weighted squared distances of all points to the nearer centre; infinite where the
         cell cannot be split, since its points are all the same or all in one half
+    GRAIN : constexpr, as in `search.search_tiles`
     """
+    stride = stride // GRAIN * GRAIN  # that they are multiples, the compiler cannot know
+    n_features = n_features // GRAIN * GRAIN
     at = tl.program_id(0).to(tl.int64)
     cell = tl.load(cells + at)
     first = tl.load(start + cell)

@@ -35,22 +35,28 @@ class Launched:
         """What launches the kernel on a grid."""
         return partial(self._launch, grid)
 
+    def bound(self, grid: tuple[int, ...], *arguments: Any, **options: Any) -> Callable[[], None]:
+        """What launches the kernel with the same arguments, on the stream of now, as often as it is called.
+
+        They are looked at once, and tensors are kept where they are.
+        """
+        key, values = _look(arguments, options)
+        found = self._compiled.get(key)
+        if found is None:
+            return partial(self._launch, grid, *arguments, **options)
+        run, facts, constants = found
+        given = (*facts, None, None, None, *values, *constants)
+        again: Any = partial(run, *(*grid, 1, 1)[:3], _stream(arguments), *given)
+        again.kept = arguments
+        return again
+
     def _launch(self, grid: tuple[int, ...], *arguments: Any, **options: Any) -> None:
-        device = arguments[0].device
-        key = (
-            device,
-            *[
-                (value.dtype, value.data_ptr() & 15 == 0) if type(value) is torch.Tensor else _look(value)
-                for value in arguments
-            ],
-            *options.values(),
-        )
+        key, values = _look(arguments, options)
         found = self._compiled.get(key)
         if found is not None:
             # As `compiled[grid]` does it, without looking for hooks and for the device once more.
             run, facts, constants = found
-            stream = torch._C._cuda_getCurrentRawStream(device.index)
-            run(*(*grid, 1, 1)[:3], stream, *facts, None, None, None, *arguments, *constants)
+            run(*(*grid, 1, 1)[:3], _stream(arguments), *facts, None, None, None, *values, *constants)
             return
         compiled = self._kernel[grid](*arguments, **options)
         if compiled is not None:  # the interpreter compiles nothing
@@ -70,12 +76,35 @@ def _shortest(run: Any) -> tuple[Callable[..., None], tuple[Any, ...]]:
     return run, ()
 
 
-def _look(value: Any) -> Any:
-    """What of a number a compiled kernel depends on: as Triton tells arguments apart, and no finer."""
-    kind = type(value)
-    if kind is int:
-        return value if value == 1 else (value & 15 == 0, value > LARGEST)
-    return kind
+def _stream(arguments: tuple[Any, ...]) -> int:
+    """What kernels are queued in on the device of the first argument."""
+    stream: int = torch._C._cuda_getCurrentRawStream(arguments[0].get_device())
+    return stream
+
+
+def _look(arguments: tuple[Any, ...], options: dict[str, Any]) -> tuple[tuple[Any, ...], list[Any]]:
+    """What a compiled kernel depends on, as Triton tells arguments apart and no finer, and what it is given.
+
+    Of a tensor that is where it begins: a number is not asked about, as a tensor would be by a call of the driver.
+    """
+    key: list[Any] = [arguments[0].get_device()]
+    values: list[Any] = []
+    tell, give = key.append, values.append
+    for value in arguments:
+        kind = type(value)
+        if kind is torch.Tensor:
+            place = value.data_ptr()
+            give(place)
+            tell(value.dtype)
+            if place & 15:
+                tell(None)
+        else:
+            give(value)
+            if kind is not int:
+                tell(kind)
+            else:
+                tell(1 if value == 1 else 2 + (value & 15 == 0) + 2 * (value > LARGEST))
+    return (*key, *options.values()), values
 
 
 def launched(kernel: Any) -> Launched:

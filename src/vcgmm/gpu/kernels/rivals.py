@@ -31,6 +31,7 @@ def two_nearest(
     PER_ROW: tl.constexpr,
     POINTS: tl.constexpr,
     FEATURES: tl.constexpr,
+    GRAIN: tl.constexpr,
 ):
     """Own cluster and rival of some points: the nearest two of their first LOOKED_AT winners.
 
@@ -43,7 +44,10 @@ def two_nearest(
     means : (C, D) float32, IN, rows mean_stride apart
     labels, rivals : (n_points,) int32, OUT; a rival is -1 where there is one winner only
     distances : (2, n_points) float32, OUT, squared, to both; infinite to no rival
+    GRAIN : constexpr, as in `search.search_tiles`
     """
+    stride = stride // GRAIN * GRAIN  # that they are multiples, the compiler cannot know
+    n_features = n_features // GRAIN * GRAIN
     place = tl.program_id(0).to(tl.int64) * POINTS + tl.arange(0, POINTS)
     inside = place < n_points
     row = tl.load(order + place, mask=inside, other=0) // PER_ROW

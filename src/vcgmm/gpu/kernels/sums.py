@@ -69,6 +69,7 @@ def sum_runs(
     ENTRIES: tl.constexpr,
     FEATURES: tl.constexpr,
     SQUARES: tl.constexpr,
+    GRAIN: tl.constexpr,
 ):
     """Sums of part (y - origin) over each run of entries, all of one segment, and of its parts.
 
@@ -85,7 +86,10 @@ def sum_runs(
     sums : (n_runs, D) float32, OUT, of runs that are not empty
     squares : (n_runs, D) float32, OUT with SQUARES, sums of part (y - origin)^2
     masses : (n_runs,) float32, OUT
+    GRAIN : constexpr, as in `search.search_tiles`
     """
+    stride = stride // GRAIN * GRAIN  # that they are multiples, the compiler cannot know
+    n_features = n_features // GRAIN * GRAIN
     run = tl.program_id(0).to(tl.int64)
     segment, first, last = members_of(start, n_segments, SIZE, run, STEPS, HALVES)
     if first >= last:
