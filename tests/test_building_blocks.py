@@ -312,3 +312,19 @@ def test_centres_of_two_levels_end_lower_after_em(n_features: int) -> None:
     rows = rows.astype(np.float32)
     errors = [quantization_error(rows, two_level(rows, 80, max_iter=n, random_state=0)) for n in (0, 5)]
     assert errors[1] < errors[0]
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e3])
+@pytest.mark.parametrize("max_iter", [0, 1, 2])
+def test_centres_of_two_levels_do_not_depend_on_how_rows_lie(max_iter: int, offset: float) -> None:
+    rng = np.random.default_rng(2)
+    rows = np.round(8 * (rng.normal(size=(30, 5))[rng.integers(0, 30, 2000)] + 0.3 * rng.normal(size=(2000, 5))))
+    rows = (rows + offset).astype(np.float32)
+    fixed = rows.copy()
+    fixed.flags.writeable = False
+    plain = two_level(rows, 40, max_iter=max_iter, random_state=0)
+    for other in (np.asfortranarray(rows), np.repeat(rows, 2, axis=1)[:, ::2], fixed, rows.astype(np.int16)):
+        np.testing.assert_array_equal(two_level(other, 40, max_iter=max_iter, random_state=0), plain)
+    moved = two_level(rows - np.float32(offset), 40, max_iter=max_iter, random_state=0)
+    errors = [quantization_error(rows, plain), quantization_error(rows - np.float32(offset), moved)]
+    assert errors[0] == pytest.approx(errors[1], rel=0.05)

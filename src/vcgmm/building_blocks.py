@@ -210,7 +210,7 @@ def two_level(
         else:
             used = draw_coreset(rows, facts, weights, size, generator(seed, 1), n_clusters, workers, _silent)
         check_distinct(used, "n_clusters", n_clusters, rows.n_samples)
-        frame = facts.frame(check_float_type(None, rows.dtype))
+        frame = facts.light_frame(check_float_type(None, rows.dtype))
         points = LocalPoints(used, frame, workers)
         return frame.leave(
             start_alone(points, used.weights, n_clusters, n_iter, generator(seed), workers, _silent)

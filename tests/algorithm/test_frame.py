@@ -133,3 +133,21 @@ def test_rows_without_weight_do_not_spread_the_others() -> None:
     facts = moments_of(np.array([[2.0], [5.0]]), np.array([1.0, 0.0]))
     assert facts.mean.tolist() == [2.0]
     assert facts.total_variance == 0.0
+
+
+@pytest.mark.parametrize(
+    ("offset", "spread", "light"),
+    [(0.0, 1.0, True), (0.9, 1.0, True), (3.0, 1.0, False), (0.0, 1e-8, False), (0.0, 1e8, False)],
+)
+def test_rows_about_the_origin_that_vary_by_about_one_may_stay_in_their_coordinates(
+    offset: float, spread: float, light: bool
+) -> None:
+    X = np.random.default_rng(0).normal(offset, 1.0, size=(4000, 3)) * spread
+    with Workers(1) as workers:
+        found = moments(ArrayRows(X), None, workers, lambda _: None)
+    assert found.light_frame(np.dtype(np.float32)).changes_nothing == light
+    assert not found.frame(np.dtype(np.float32)).changes_nothing
+    if not light:
+        frames = found.light_frame(np.dtype(np.float32)), found.frame(np.dtype(np.float32))
+        np.testing.assert_array_equal(*(frame.origin for frame in frames))
+        assert frames[0].scale == frames[1].scale

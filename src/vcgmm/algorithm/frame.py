@@ -26,6 +26,9 @@ from ..parallel import Workers
 #: Below this, squares of float64 lose their digits.
 SMALLEST_SQUARE = 1e-290
 
+#: Features that vary by less than this, or by more than its inverse, are scaled before they are squared.
+LEAST = 2.0**-20
+
 
 @dataclass(frozen=True)
 class Frame:
@@ -54,6 +57,11 @@ class Frame:
         """Local coordinates to data coordinates, in float64."""
         result: np.ndarray = points / self.scale
         return result + self.origin if self.origin.any() else result
+
+    @property
+    def changes_nothing(self) -> bool:
+        """Whether local coordinates are those of the data."""
+        return self.scale == 1.0 and not self.origin.any()
 
     @property
     def log_scale(self) -> float:
@@ -90,6 +98,16 @@ class Moments:
         spread = math.sqrt(self.total_variance / len(self.mean))
         scale = math.ldexp(1.0, -round(math.log2(spread))) if spread > 0 else 1.0
         return Frame(self.mean, scale, dtype)
+
+    def light_frame(self, dtype: np.dtype[Any]) -> Frame:
+        """The data's own coordinates where they do as well: then rows need not be copied.
+
+        They do where rows are no farther from 0 than from their mean, since neither differences nor squares lose
+        digits then, and vary neither much nor little.
+        """
+        frame = self.frame(dtype)
+        near = float(np.square(self.mean).sum()) <= self.total_variance
+        return Frame(np.zeros_like(self.mean), 1.0, dtype) if near and LEAST < frame.scale < 1 / LEAST else frame
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,6 @@ from ..parallel import Workers
 from .coreset import Coreset, rows_at_once
 from .frame import Frame
 
-#: Rows that vary by more than the inverse of this, or by less than it, are scaled before they are squared.
-LEAST_SCALE = 2.0**-20
-
 
 class LocalPoints:
     """Points in local coordinates, made when they are first needed.
@@ -63,17 +60,14 @@ class LocalPoints:
         return array
 
     def as_they_lie(self) -> np.ndarray | None:
-        """The rows themselves (N', D), where local coordinates would be theirs but for a small shift; else None.
+        """The rows themselves (N', D), where they are in local coordinates already and need not be copied.
 
-        All rows of an array of the frame's dtype, about as far from the origin as from each other: then neither
-        differences nor squares lose digits, and a copy can be saved.
+        None where they are not.  To numba an array that must not be written to is of another type: all kernels
+        would be compiled for it anew, which takes longer than a copy.
         """
         array, frame = self.source.array, self.frame
-        shift = float(np.square(frame.origin * frame.scale).sum())
-        as_good = shift <= self.n_features and LEAST_SCALE < frame.scale < 1.0 / LEAST_SCALE
-        if self.picks is None and as_good and array.dtype == frame.dtype and array.flags.c_contiguous:
-            return array
-        return None
+        plain = array.dtype == frame.dtype and array.flags.c_contiguous and array.flags.writeable
+        return array if plain and frame.changes_nothing and self.picks is None else None
 
     def arrange(self, rows: np.ndarray) -> bool:
         """Let the array be in the order of these rows when it is next asked for; False where that is slow."""

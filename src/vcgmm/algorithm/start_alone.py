@@ -89,8 +89,7 @@ def _of_narrow(
     seen = points.array if rows is None else rows
     one = max_iter == 1
     start = two_level(seen, weights, n_clusters, rng, workers, advance, alone=not one, labelled=one)
-    means = one_step(seen, weights, start, rng, workers)[0] if one else start.means
-    return means if rows is None else points.frame.enter(means, means.dtype)
+    return one_step(seen, weights, start, rng, workers)[0] if one else start.means
 
 
 def one_step(
