@@ -24,7 +24,7 @@ LEAST_ROWS = 64
 #: and is then handed around less often.  Parts that an array is cut into at least, where it has so many blocks.
 PART_BLOCKS = 8
 VIEW_BLOCKS = 16
-LEAST_PARTS = 8
+LEAST_PARTS = 12
 
 
 def exact_float(dtype: np.dtype[Any]) -> np.dtype[Any]:
