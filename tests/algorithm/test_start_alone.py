@@ -171,4 +171,4 @@ def test_wide_rows_end_at_means_of_points(max_iter: int) -> None:
     squares = ((points[:, None, :] - centres) ** 2).sum(axis=2)
     spread = float(weights @ ((points - total) ** 2).sum(axis=1))
     assert float(weights @ squares.min(axis=1)) < 0.5 * spread
-    assert squares.min(axis=0).max() > 0.0  # no centre stands on a point
+    assert (squares.min(axis=0) > 0.0).mean() > 0.9  # but for clusters of one point, no centre stands on one
