@@ -128,6 +128,8 @@ OURS: list[tuple[int | None, int, dict[str, Any]]] = [
     (16, 0, {"max_iter": 0}),  # other than without only where rows are wide
     (64, 0, {"max_iter": 0}),
     (None, 0, {"max_iter": 0}),
+    (64, 0, {"max_iter": 0, "lloyd_steps": 8}),
+    (None, 0, {"max_iter": 0, "lloyd_steps": 8}),
     (64, 0, {"max_iter": 1}),
     (None, 0, {"max_iter": 1}),
     (16, 0, {}),
@@ -135,6 +137,7 @@ OURS: list[tuple[int | None, int, dict[str, Any]]] = [
     (48, 0, {}),
     (64, 0, {}),
     (128, 0, {}),
+    (256, 0, {}),
     (None, 0, {}),
     (16, 1, {"n_candidates": 32}),
     (32, 1, {"n_candidates": 32}),

@@ -303,6 +303,8 @@ def test_two_levels_check_what_they_are_given() -> None:
         two_level(X, 3, coreset_size=0)
     with pytest.raises(ValueError, match="max_iter=-1 is not valid"):
         two_level(X, 3, max_iter=-1)
+    with pytest.raises(ValueError, match="lloyd_steps=0 is not valid"):
+        two_level(X, 3, lloyd_steps=0)
 
 
 @pytest.mark.parametrize("n_features", [4, 200])
@@ -312,6 +314,13 @@ def test_centres_of_two_levels_end_lower_after_em(n_features: int) -> None:
     rows = rows.astype(np.float32)
     errors = [quantization_error(rows, two_level(rows, 80, max_iter=n, random_state=0)) for n in (0, 5)]
     assert errors[1] < errors[0]
+
+
+def test_centres_of_two_levels_end_lower_after_more_steps_inside_cells() -> None:
+    rng = np.random.default_rng(1)
+    rows = rng.normal(size=(8000, 4))
+    errors = [quantization_error(rows, two_level(rows, 80, lloyd_steps=n, random_state=0)) for n in (2, None, 12)]
+    assert errors[0] > errors[1] > errors[2]
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e3])

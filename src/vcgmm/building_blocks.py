@@ -155,6 +155,7 @@ def two_level(
     *,
     coreset_size: int | None = None,
     max_iter: int | None = None,
+    lloyd_steps: int | None = None,
     sample_weight: Any = None,
     random_state: Any = None,
     n_threads: int | None = None,
@@ -177,6 +178,9 @@ def two_level(
         One is a step of Lloyd's algorithm, in which clusters of all cells meet; if more follow, clusters are moved
         to where more are needed after the first.  None: 5 where rows are wide, else 0.  With 0 wide rows take half
         the time or less, for an error that is mostly 1 or 2 percent larger.
+    lloyd_steps : int or None, default=None
+        Lloyd steps inside each cell.  They are quick, since cells are small: twice as many take a tenth to half of
+        the time more, and mostly take 1 or 2 percent off the error.  None: 4, or 8 where EM iterations follow.
     sample_weight : array-like of shape (N,), optional
     random_state : int, RandomState or None
     n_threads : int or None
@@ -199,6 +203,7 @@ def two_level(
     n_clusters = check_integer("n_clusters", n_clusters, 1)
     size = None if coreset_size is None else check_integer("coreset_size", coreset_size, 1)
     n_iter = None if max_iter is None else check_integer("max_iter", max_iter, 0)
+    n_steps = None if lloyd_steps is None else check_integer("lloyd_steps", lloyd_steps, 1)
     weights = check_weights_of(rows, sample_weight)
     seed = draw_seed(random_state)
     if weights is not None:
@@ -213,7 +218,7 @@ def two_level(
         frame = facts.light_frame(check_float_type(None, rows.dtype))
         points = LocalPoints(used, frame, workers)
         return frame.leave(
-            start_alone(points, used.weights, n_clusters, n_iter, generator(seed), workers, _silent)
+            start_alone(points, used.weights, n_clusters, n_iter, n_steps, generator(seed), workers, _silent)
         )
 
 

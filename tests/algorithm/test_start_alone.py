@@ -12,7 +12,7 @@ from vcgmm.algorithm.coreset import Coreset
 from vcgmm.algorithm.frame import Frame
 from vcgmm.algorithm.local_points import LocalPoints
 from vcgmm.algorithm.start_alone import means_of_labels, runs_of_groups, start_alone
-from vcgmm.algorithm.two_level import two_level
+from vcgmm.algorithm.two_level import ALONE, two_level
 from vcgmm.data import Selection
 from vcgmm.parallel import Workers
 
@@ -39,10 +39,16 @@ def mixture(n: int, n_features: int, seed: int = 0) -> tuple[np.ndarray, np.ndar
     return points.astype(np.float32), rng.uniform(0.1, 3.0, n)
 
 
-def centres_of(points: np.ndarray, weights: np.ndarray, max_iter: int | None, n_threads: int = 2) -> np.ndarray:
+def centres_of(
+    points: np.ndarray,
+    weights: np.ndarray,
+    max_iter: int | None,
+    n_threads: int = 2,
+    lloyd_steps: int | None = None,
+) -> np.ndarray:
     with Workers(n_threads) as workers:
         rng = np.random.default_rng(0)
-        return start_alone(local(points, workers), weights, 50, max_iter, rng, workers, silent)
+        return start_alone(local(points, workers), weights, 50, max_iter, lloyd_steps, rng, workers, silent)
 
 
 def error_of(points: np.ndarray, weights: np.ndarray, centres: np.ndarray) -> float:
@@ -121,6 +127,22 @@ def test_more_iterations_end_lower(n_features: int) -> None:
     assert errors[0] > errors[1] > errors[2] > errors[3]
 
 
+@pytest.mark.parametrize("n_features", [20, 200], ids=["narrow", "wide"])
+@pytest.mark.parametrize("max_iter", [0, 1])
+def test_more_steps_inside_cells_end_lower(n_features: int, max_iter: int) -> None:
+    points, weights = mixture(4000, n_features)
+    errors = [error_of(points, weights, centres_of(points, weights, max_iter, lloyd_steps=n)) for n in (1, 3, 12)]
+    assert errors[0] > errors[1] > errors[2]
+
+
+@pytest.mark.parametrize(("max_iter", "steps"), [(0, 4), (1, 8), (2, 8)])
+def test_steps_inside_cells_that_nobody_asked_for(max_iter: int, steps: int) -> None:
+    points, weights = mixture(2000, 20)
+    plain, same, other = (centres_of(points, weights, max_iter, lloyd_steps=n) for n in (None, steps, steps + 1))
+    np.testing.assert_array_equal(plain, same)
+    assert (other != plain).any()
+
+
 def test_none_are_five_where_rows_are_wide_and_none_where_they_are_narrow() -> None:
     for n_features, n in ((20, 0), (200, module.ITERATIONS_IF_WIDE)):
         points, weights = mixture(2000, n_features)
@@ -130,7 +152,7 @@ def test_none_are_five_where_rows_are_wide_and_none_where_they_are_narrow() -> N
 def test_narrow_rows_without_iterations_are_the_plain_start() -> None:
     points, weights = mixture(2000, 20)
     with Workers(2) as workers:
-        plain = two_level(points, weights, 50, np.random.default_rng(0), workers, silent, alone=True)
+        plain = two_level(points, weights, 50, np.random.default_rng(0), workers, silent, effort=ALONE)
     np.testing.assert_array_equal(centres_of(points, weights, 0), plain.means)
 
 

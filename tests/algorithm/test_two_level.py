@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from vcgmm.algorithm import two_level as module
 from vcgmm.algorithm.nearest import nearest
 from vcgmm.algorithm.seeding import Start, kmeans_plus_plus
-from vcgmm.algorithm.two_level import share_by_error, share_by_potential, two_level
+from vcgmm.algorithm.two_level import ALONE, BEFORE_A_FIT, Effort, share_by_error, share_by_potential, two_level
 from vcgmm.parallel import Workers
 
 
@@ -23,12 +23,12 @@ def start_of(
     seed: int = 0,
     n_threads: int = 2,
     *,
-    alone: bool = False,
+    effort: Effort = BEFORE_A_FIT,
     labelled: bool = True,
 ) -> Start:
     with Workers(n_threads) as workers:
         rng = np.random.default_rng(seed)
-        return two_level(points, weights, n_clusters, rng, workers, silent, alone=alone, labelled=labelled)
+        return two_level(points, weights, n_clusters, rng, workers, silent, effort=effort, labelled=labelled)
 
 
 def blobs(n: int, n_blobs: int, seed: int = 0) -> np.ndarray:
@@ -63,7 +63,7 @@ def test_labels_and_error_belong_to_the_centres() -> None:
 def test_a_start_alone_is_as_good_and_has_labels_where_somebody_asks(points: np.ndarray, n_clusters: int) -> None:
     start = start_of(points, np.ones(len(points)), n_clusters)
     alone, other = (
-        start_of(points, np.ones(len(points)), n_clusters, alone=True, labelled=labelled)
+        start_of(points, np.ones(len(points)), n_clusters, effort=ALONE, labelled=labelled)
         for labelled in (False, True)
     )
     with Workers(1) as workers:
@@ -72,7 +72,7 @@ def test_a_start_alone_is_as_good_and_has_labels_where_somebody_asks(points: np.
     assert len(np.unique(alone.means, axis=0)) == n_clusters
     assert len(alone.labels) == 0
     assert np.isnan(alone.error)
-    assert alone.n_evaluations <= other.n_evaluations <= start.n_evaluations
+    assert alone.n_evaluations <= other.n_evaluations
     np.testing.assert_array_equal(other.means, alone.means)
     direct = ((points - other.means[other.labels]) ** 2).sum()
     assert other.error == pytest.approx(direct, rel=1e-4, abs=1e-6)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from .natural import Natural
 from .seeding import Start
 from .subspace import SearchSettings, improved_labels, leading_directions, lift
 from .sums import Sums
-from .two_level import two_level
+from .two_level import ALONE, BEFORE_A_FIT, Effort, two_level
 
 #: EM iterations in few dimensions, where rows are wide and nobody says how many.
 ITERATIONS_IF_WIDE = 5
@@ -36,6 +37,7 @@ def start_alone(
     weights: np.ndarray,
     n_clusters: int,
     max_iter: int | None,
+    lloyd_steps: int | None,
     rng: np.random.Generator,
     workers: Workers,
     advance: Callable[[int], None],
@@ -51,6 +53,8 @@ def start_alone(
     max_iter : int or None
         EM iterations: one is a step of Lloyd's algorithm, in which clusters of all cells meet; if more follow,
         clusters are moved after the first.  None: some where rows are wide, else none.
+    lloyd_steps : int or None
+        Inside cells, before that.  None: as `effort_for` says.
     rng : numpy Generator
     workers : Workers
     advance : callable
@@ -59,10 +63,11 @@ def start_alone(
     directions = leading_directions(points, weights, rng)
     if max_iter is None:
         max_iter = 0 if directions is None else ITERATIONS_IF_WIDE
+    effort = effort_for(max_iter, lloyd_steps)
     if directions is None and max_iter < 2:
-        return _of_narrow(points, weights, n_clusters, max_iter, rng, workers, advance)
+        return _of_narrow(points, weights, n_clusters, max_iter == 1, effort, rng, workers, advance)
     seen = points.array if directions is None else points.project(directions)
-    start = two_level(seen, weights, n_clusters, rng, workers, advance, alone=max_iter == 0)
+    start = two_level(seen, weights, n_clusters, rng, workers, advance, effort=effort)
     if max_iter == 0:
         labels = start.labels
     elif max_iter == 1:
@@ -75,21 +80,28 @@ def start_alone(
     return means_of_labels(points, weights, labels, n_clusters, workers)
 
 
+def effort_for(max_iter: int, lloyd_steps: int | None) -> Effort:
+    """What two levels do before so many iterations: as before a fit, if clusters are moved after the first."""
+    if lloyd_steps is None:
+        lloyd_steps = ALONE.steps if max_iter == 0 else BEFORE_A_FIT.steps
+    return replace(BEFORE_A_FIT if max_iter > 1 else ALONE, steps=lloyd_steps)
+
+
 def _of_narrow(
     points: LocalPoints,
     weights: np.ndarray,
     n_clusters: int,
-    max_iter: int,
+    step: bool,
+    effort: Effort,
     rng: np.random.Generator,
     workers: Workers,
     advance: Callable[[int], None],
 ) -> np.ndarray:
-    """As `start_alone`, for rows that are not projected and at most one iteration: they stay where they are."""
+    """As `start_alone`, for rows that are not projected and one iteration or none: they stay where they are."""
     rows = points.as_they_lie()
     seen = points.array if rows is None else rows
-    one = max_iter == 1
-    start = two_level(seen, weights, n_clusters, rng, workers, advance, alone=not one, labelled=one)
-    return one_step(seen, weights, start, rng, workers)[0] if one else start.means
+    start = two_level(seen, weights, n_clusters, rng, workers, advance, effort=effort, labelled=step)
+    return one_step(seen, weights, start, rng, workers)[0] if step else start.means
 
 
 def one_step(

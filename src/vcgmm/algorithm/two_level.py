@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -29,19 +30,34 @@ LARGEST_CELL = 128
 #: Up to so many clusters are found at one level.
 ONE_LEVEL = 32
 
-#: Rows that Lloyd steps look at for each cluster of a cell, before the last level and at the last.
+#: Rows that Lloyd steps look at for each cluster of a cell, and the steps, before the last level.
 COARSE_SAMPLE = 128
-FINE_SAMPLE = 64
-
-#: Lloyd steps inside a cell: not at the last level, at the last where a fit follows, and where none does.
 COARSE_STEPS = 5
-FINE_STEPS = 8
-FINE_STEPS_ALONE = 4
 
-#: Seeds drawn for each cluster that a cell expects, where a fit follows and where none does.  The more there are,
-#: the better they are shared out among cells, which is what EM can change least.
-SPARE = 2.0
-SPARE_ALONE = 1.5
+
+@dataclass(frozen=True)
+class Effort:
+    """What the last level takes upon itself.
+
+    Attributes
+    ----------
+    spare : float
+        Seeds drawn for each cluster that a cell expects.  The more there are, the better they are shared out among
+        cells, which is what EM can change least.
+    sample : int
+        Rows that Lloyd steps look at for each cluster.
+    steps : int
+        Lloyd steps inside a cell.
+    """
+
+    spare: float
+    sample: int
+    steps: int
+
+
+#: Where a fit follows, which looks at all rows, and where centres are what is asked for.
+BEFORE_A_FIT = Effort(spare=2.0, sample=64, steps=8)
+ALONE = Effort(spare=1.5, sample=256, steps=4)
 
 
 def two_level(
@@ -52,7 +68,7 @@ def two_level(
     workers: Workers,
     advance: Callable[[int], None],
     *,
-    alone: bool = False,
+    effort: Effort = BEFORE_A_FIT,
     labelled: bool = True,
 ) -> Start:
     """Seed `n_clusters` clusters on weighted points.
@@ -67,8 +83,7 @@ def two_level(
     workers : Workers
     advance : callable
         Told how many clusters have been found since the last call.
-    alone : bool
-        No fit follows: fewer spare seeds and Lloyd steps do.
+    effort : Effort
     labelled : bool
         Somebody asks for the points' labels.
 
@@ -77,7 +92,7 @@ def two_level(
     Start
         With no labels, and an error of NaN, if nobody asks for them.
     """
-    cells = Cells(points, weights, rng, workers, alone=alone, labelled=labelled)
+    cells = Cells(points, weights, rng, workers, effort=effort, labelled=labelled)
     divide(cells, n_clusters)
     advance(n_clusters)
     if not labelled:
@@ -182,7 +197,7 @@ class Cells:
 
     Parameters
     ----------
-    points, weights, rng, workers, alone, labelled : as in `two_level`
+    points, weights, rng, workers, effort, labelled : as in `two_level`
 
     Attributes
     ----------
@@ -199,14 +214,14 @@ class Cells:
         rng: np.random.Generator,
         workers: Workers,
         *,
-        alone: bool = False,
+        effort: Effort = BEFORE_A_FIT,
         labelled: bool = True,
     ) -> None:
         self.points = points
         self.weights = weights
         self.rng = rng
         self.workers = workers
-        self.alone = alone
+        self.effort = effort
         self.labelled = labelled
         self.n_evaluations = 0
         self.centres = np.zeros((1, points.shape[1]))
@@ -253,8 +268,7 @@ class Cells:
     def cluster(self, expected: np.ndarray, n_clusters: int) -> None:
         """Replace the cells by `n_clusters` clusters, about as many from each as expected, (n_cells,) int64."""
         order, start = sort_by_cluster(self.labels, len(self.sizes))
-        spare = SPARE_ALONE if self.alone else SPARE
-        wanted = np.minimum(np.ceil(spare * expected).astype(np.int64) + 2, self.sizes)
+        wanted = np.minimum(np.ceil(self.effort.spare * expected).astype(np.int64) + 2, self.sizes)
         seeds, potentials, seed_start = self._seed(order, start, wanted)
         lengths = np.diff(seed_start)
         cell = np.repeat(np.arange(len(lengths)), lengths)
@@ -263,8 +277,8 @@ class Cells:
         seeds = seeds[np.arange(len(seeds)) - seed_start[cell] < shares[cell]]
         centre_start = np.concatenate([[0], np.cumsum(shares)])
         enough = len(seeds) == n_clusters  # else those that are missing go where labels say that they are missed
-        steps = FINE_STEPS_ALONE if self.alone else FINE_STEPS
-        self._lloyd(order, start, seeds, centre_start, FINE_SAMPLE, steps, label=self.labelled or not enough)
+        sample, steps = self.effort.sample, self.effort.steps
+        self._lloyd(order, start, seeds, centre_start, sample, steps, label=self.labelled or not enough)
 
     def top_up(self, n_clusters: int) -> None:
         """Where cells ran out of different points, draw the clusters that are missing by D^2 from all points."""
