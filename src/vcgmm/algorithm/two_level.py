@@ -57,7 +57,7 @@ class Effort:
 
 #: Where a fit follows, which looks at all rows, and where centres are what is asked for.
 BEFORE_A_FIT = Effort(spare=2.0, sample=64, steps=8)
-ALONE = Effort(spare=1.5, sample=256, steps=4)
+ALONE = Effort(spare=1.5, sample=64, steps=4)
 
 
 def two_level(
