@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -58,6 +58,8 @@ class DevicePoints:
         Of the coordinates.
     precision : str
         "tf32", "fp32" or "bf16": what products of coordinates are computed in.
+    chores : list of callables
+        What the host has still to do, and does where it would wait for the device.
     """
 
     stored: torch.Tensor
@@ -65,6 +67,7 @@ class DevicePoints:
     weights: torch.Tensor
     frame: Frame
     precision: str
+    chores: list[Callable[[], None]] = field(default_factory=list)
 
     def __len__(self) -> int:
         """Number of points N'."""
@@ -93,6 +96,17 @@ class DevicePoints:
     def error_of(self, distances: torch.Tensor) -> Told:
         """Weighted sum of squared distances (N',) float32, on its way to the host."""
         return Told(torch.dot(self.weights.double(), distances.double()).view(1))
+
+    def do_chores(self) -> None:
+        """Do what there is to do; what is found to do by the way is left to the next time."""
+        chores, self.chores = self.chores, []
+        for chore in chores:
+            chore()
+
+    def end_chores(self) -> None:
+        """Do all there is to do."""
+        while self.chores:
+            self.do_chores()
 
     def put_back(self) -> None:
         """They are never put in another order."""

@@ -98,6 +98,7 @@ class DeviceCells:
         if len(cells) == 1:  # a sample tells enough of how to cut all points the first time
             cells = cells.sample(np.minimum(cells.sizes, COARSE_SAMPLE * children), self.draws)
         seeds = self._seed(cells, np.minimum(children, self.sizes))
+        self.points.end_chores()
         rows, start = seeds.rows.cpu().numpy(), seeds.start_here
         parents = np.repeat(np.arange(len(children)), np.diff(start))[rows >= 0]
         centre_start = np.concatenate([[0], np.cumsum(rows >= 0)])[start]
@@ -105,7 +106,7 @@ class DeviceCells:
         lists = lists_between(centre_start, self.points.device)
         self._lloyd(upload(rows[rows >= 0], self.points.device), lists, some.groups, COARSE_STEPS)
         self._count(n_centres, some.sizes, COARSE_STEPS)
-        self._partition = Partition.by(self.labels, len(self.centres), self.points.weights, self.distances)
+        self._partition = self._cut(len(self.centres))
         return parents
 
     def _split_finely(self, n_cells: int) -> np.ndarray:
@@ -129,7 +130,7 @@ class DeviceCells:
         self.n_evaluations += n_rows * n_random
         self._lloyd(seeds, Lists(every, bounds[4:], n_cells), some, RANDOM_STEPS)
         self._count(np.array([n_cells]), np.array([n_rows]), RANDOM_STEPS)
-        self._partition = Partition.by(self.labels, n_cells, points.weights, self.distances)
+        self._partition = self._cut(n_cells)
         return np.zeros(n_cells, np.int64)
 
     def cluster(self, expected: np.ndarray, n_clusters: int) -> None:
@@ -144,6 +145,7 @@ class DeviceCells:
         lists = Lists(every, shares.centre_start, int(wanted.max()))
         self._lloyd(shares.seeds, lists, cells.sampled(shares.sample_start, uniforms), FINE_STEPS)
         # The host has told the device all that it has to do, and may wait.
+        self.points.end_chores()
         counts = shares.counts.array()
         self._count(counts, np.minimum(cells.sizes, FINE_SAMPLE * counts), FINE_STEPS)
         self.centres = self.centres[: int(counts.sum())]
@@ -164,9 +166,15 @@ class DeviceCells:
             self.n_evaluations += len(points)
 
     def _seed(self, cells: Partition, wanted: np.ndarray) -> CellSeeds:
+        seeds = seed_cells(self.points, cells, wanted, SEED_SAMPLE, TRIALS, self.draws)
         draws = np.maximum(TRIALS * (wanted - 1) + 1, 0)
         self.n_evaluations += int((np.minimum(cells.sizes, SEED_SAMPLE * wanted) * draws).sum())
-        return seed_cells(self.points, cells, wanted, SEED_SAMPLE, TRIALS, self.draws)
+        return seeds
+
+    def _cut(self, n_cells: int) -> Partition:
+        """The points by their labels, so many cells of them."""
+        points = self.points
+        return Partition.by(self.labels, n_cells, points.weights, self.distances, points.do_chores)
 
     def _some(self, centre_start: np.ndarray, per_centre: int) -> Partition:
         """So many members of every cell for each of its centres; all where there are no more."""
