@@ -24,8 +24,8 @@ from .preparing import FLOAT32, Plan, with_arrays
 from .snapshots import mixture_on_host
 from .tensors import as_array
 
-#: Values of means that are looked at to find a place amid the data, up to twice as many: no more are needed.
-AMID = 1 << 16
+#: Clusters that are looked at to find a place amid the data, up to twice as many: no more are needed.
+AMID = 64
 
 
 def run(
@@ -115,7 +115,7 @@ def _finish(
     waited = on_its_way(result.masses)
     means, masses, frame = on_host(result.means), waited(), result.frame
     if not frame.origin.any():  # predictions need one amid the data, whatever the fit did without
-        some = slice(None, None, max(1, means.size // AMID))
+        some = slice(None, None, max(1, len(means) // AMID))
         total = max(float(masses[some].sum()), np.finfo(np.float64).tiny)
         frame = Frame(masses[some] @ means[some] / total, frame.scale, FLOAT32)
     return replace(result, means=means, masses=masses, mixture=mixture, frame=frame)

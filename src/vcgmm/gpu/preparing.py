@@ -212,11 +212,11 @@ class Plan:
         return Begun(rng, begin_scatter(tensor, 1.0, weights, rng))
 
     def _look_at(self, points: DevicePoints) -> None:
-        """See that there is memory for points where they lie, and begin to count different ones."""
+        """Begin to count different points where they lie; how many there are is looked at the next time."""
         distinct = self._distinct(points.stored)
         points.chores.append(lambda: self._check(distinct, len(points)))
         if len(points) <= MANY:
-            self._check_memory(len(points), points.n_features, 0)
+            points.chores.append(lambda: self._check_memory(len(points), points.n_features, 0))
 
     def _copy(self, source: np.ndarray | Selection, kind: torch.dtype, frame: Frame | None) -> torch.Tensor:
         """Rows of the host, entered into a frame or as they are, on the device."""

@@ -7,7 +7,6 @@ import torch
 
 from ..algorithm.frame import LEAST
 from ..algorithm.subspace import SAMPLE, rows_for_directions
-from .arrays import Told
 from .kernels.surveying import scatter_rows
 from .points import upload
 from .sizes import pieces_of, power_of_two
@@ -20,7 +19,7 @@ ROWS, FEATURES = 64, 64
 
 
 class Scatter:
-    """Scatter of some points about their mean, on its way to the host.
+    """Scatter of some points about their mean, which the device computes while the host goes on.
 
     Parameters
     ----------
@@ -43,11 +42,11 @@ class Scatter:
             stored, stored.stride(0), n_features, scale, weights, rows, n_rows, products, ROWS=ROWS,
             FEATURES=features,
         )  # fmt: skip
-        self._told = Told(products.sum(0, dtype=torch.float64))
+        self._total = products.sum(0, dtype=torch.float64)
 
     def array(self) -> np.ndarray:
         """Over the weight of the points, (D, D) float64; the host waits for it."""
-        total = self._told.array()
+        total = self._total.cpu().numpy()
         with np.errstate(over="ignore", invalid="ignore"):  # `keeps_digits` tells
             means = total[-1, :-1] / total[-1, -1]
             return total[:-1, :-1] / total[-1, -1] - np.outer(means, means)

@@ -19,10 +19,11 @@ from .costs import Costs
 from .functions import prepare_totals
 from .nearest import Lists, Posterior, distances_of, prepare_search, prepare_unlisted
 from .neighbourhoods import DeviceNeighbourhoods
-from .points import DevicePoints, current_stream
+from .points import DevicePoints
 from .relocation import relocate
 from .room import Room
 from .statistics import DeviceStatistics, Facts, facts_of
+from .streams import current_stream
 from .sums import Entries, prepare_entries, prepare_sums
 from .tiling import Tiling, aligned, tiling
 from .ways import Means, Way
@@ -211,7 +212,7 @@ class DeviceSearch:
         # What the next step begins with, and what need not be in time, while the host waits for this one.
         self.group_by(entries)
         self._moves = sums.moves
-        if self._stepper is not None and linked:
+        if self._stepper is not None and self._n_steps <= 0:  # the last: nobody will link again
             self._neighbors = (near.neighbors, on_its_way(DeviceArray(near.neighbors)))
         if step is not None:
             ahead = self.search(used, step.variance) if near.stays else None

@@ -67,8 +67,12 @@ class DeviceCells:
     ----------
     centres : (n_cells, D) float32 tensor
     labels : (N',) int32 tensor
+        Known after the first split, as are distances.
     distances : (N',) float32 tensor, squared, to the centre of the point's cell
     """
+
+    labels: torch.Tensor
+    distances: torch.Tensor
 
     def __init__(self, points: DevicePoints, rng: np.random.Generator, n_clusters: int = 0) -> None:
         self.points = points
@@ -77,8 +81,6 @@ class DeviceCells:
         self.draws.manual_seed(int(rng.integers(1 << 62)))
         self.n_evaluations = 0
         self.centres = points.middle().unsqueeze(0)
-        self.labels = torch.empty(0, dtype=torch.int32, device=points.device)  # known after the first split
-        self.distances = torch.empty(0, device=points.device)
         self._partition = Partition.whole(points)
 
     @property
