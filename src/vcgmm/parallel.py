@@ -12,7 +12,7 @@ from contextlib import closing
 from types import TracebackType
 from typing import TypeVar
 
-from threadpoolctl import ThreadpoolController
+from threadpoolctl import LibController, ThreadpoolController
 
 #: Chunks per thread: enough that a slow one does not leave the others waiting, and the later, the smaller.
 CHUNKS_PER_THREAD = 8
@@ -25,7 +25,7 @@ IN_HAND = 2
 
 _blas_lock = threading.Lock()
 _blas_users = 0
-_blas_limit: object = None
+_blas_before: list[tuple[LibController, int]] = []
 _blas_known: tuple[int, ThreadpoolController] | None = None
 
 
@@ -40,20 +40,24 @@ def _blas_libraries() -> ThreadpoolController:
 
 def _hold_blas() -> None:
     """Limit BLAS to one thread, once for all fits that run at the same time in this process."""
-    global _blas_users, _blas_limit
+    global _blas_users
     with _blas_lock:
-        if _blas_users == 0:
-            _blas_limit = _blas_libraries().limit(limits=1, user_api="blas")
+        if _blas_users == 0:  # as `ThreadpoolController.limit` does it, which takes longer by all that it looks at
+            for library in _blas_libraries().lib_controllers:
+                if library.user_api == "blas":
+                    _blas_before.append((library, library.get_num_threads()))
+                    library.set_num_threads(1)
         _blas_users += 1
 
 
 def _release_blas() -> None:
-    global _blas_users, _blas_limit
+    global _blas_users
     with _blas_lock:
         _blas_users -= 1
         if _blas_users == 0:
-            _blas_limit.restore_original_limits()  # type: ignore[attr-defined]
-            _blas_limit = None
+            for library, n_threads in _blas_before:
+                library.set_num_threads(n_threads)
+            _blas_before.clear()
 
 
 def available_threads() -> int:

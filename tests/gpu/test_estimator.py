@@ -85,7 +85,7 @@ def test_predictions_are_taken_about_a_place_amid_the_data(
 ) -> None:
     monkeypatch.setattr(fitting, "AMID", looked_at)
     fitted = model(max_iter=1).fit(blobs().astype(np.float16))  # stored as they are, without an origin
-    every = max(1, fitted.means_.size // looked_at)
+    every = max(1, len(fitted.means_) // looked_at)
     expected = np.average(fitted.means_[::every], axis=0, weights=fitted.counts_[::every])
     np.testing.assert_allclose(fitted._frame.origin, expected, rtol=1e-9)
 

@@ -15,13 +15,17 @@ from vcgmm import VCGMM  # noqa: E402
 from vcgmm import open as open_source  # noqa: E402
 from vcgmm.algorithm.coreset import lightweight_coreset  # noqa: E402
 from vcgmm.algorithm.frame import moments  # noqa: E402
+from vcgmm.algorithm.snapshot import STEPS, Costs, Problem  # noqa: E402
 from vcgmm.data import ArrayRows, UnitRows  # noqa: E402
+from vcgmm.gpu import preparing  # noqa: E402
+from vcgmm.gpu.attempts import DeviceAttempts  # noqa: E402
 from vcgmm.gpu.lanes import Lanes  # noqa: E402
 from vcgmm.gpu.passes import DevicePasses  # noqa: E402
 from vcgmm.gpu.preparing import Plan  # noqa: E402
 from vcgmm.gpu.tensors import TensorRows  # noqa: E402
 from vcgmm.parallel import Workers  # noqa: E402
 from vcgmm.parameters import settings_of  # noqa: E402
+from vcgmm.progress import Progress  # noqa: E402
 
 
 def rows(n: int = 400) -> np.ndarray:
@@ -140,3 +144,39 @@ def test_a_source_is_fitted_and_predicted_in_parts(gpu: Any, tmp_path: Any) -> N
     assert there.predict(source).tolist() == here.predict(X).tolist()
     assert there.quantization_error(source) == pytest.approx(here.quantization_error(X), rel=1e-4)
     np.testing.assert_allclose(there.score_samples(source), here.score_samples(X), rtol=1e-4)
+
+
+def test_rows_where_they_lie_are_looked_at_during_the_start(device: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, _ = plan(device, rows())
+    asked: list[int] = []
+    monkeypatch.setattr(preparing, "check_memory", lambda *given: asked.append(given[1]))
+    points = made.in_place(TensorRows(torch.from_numpy(rows()).to(device))).points
+    assert not asked
+    points.do_chores()
+    assert not asked
+    assert points.chores  # how many differ is known by the next time
+    points.end_chores()
+    assert asked == [400]
+    monkeypatch.setattr(preparing, "MANY", 399)
+    points = made.in_place(TensorRows(torch.from_numpy(rows()).to(device))).points
+    assert asked == [400, 400]
+    points.end_chores()
+    assert asked == [400, 400]
+
+
+@pytest.mark.parametrize("init", ["two_level", "random"])
+@pytest.mark.parametrize(("n_components", "n_features"), [(5, 3), (40, 3), (300, 3), (40, 60)])
+def test_too_few_different_rows_where_they_lie_are_refused(
+    device: Any, n_components: int, n_features: int, init: str
+) -> None:
+    different = np.random.default_rng(0).normal(size=(n_components - 1, n_features)) * (
+        [9.0] + [1.0] * (n_features - 1)
+    )
+    X = np.tile(different.astype(np.float32), (3, 1))
+    made, _ = plan(device, X, n_components=n_components, init=init)
+    prepared = made.prepare(TensorRows(torch.from_numpy(X).to(device)), None)
+    problem = Problem(made.settings, prepared.coreset, 1.0, prepared.points.frame, 1e-9)
+    costs = Costs(dict.fromkeys(STEPS, 0.0), dict.fromkeys(STEPS, 0), 0.0)
+    attempts = DeviceAttempts(problem, prepared.points, costs, (), Progress(), Workers(1), None, prepared.begun)
+    with pytest.raises(ValueError, match=f"{n_components - 1} distinct point"):
+        attempts.run()

@@ -18,7 +18,6 @@ from vcgmm.gpu.greedy import CellSeeds  # noqa: E402
 from vcgmm.gpu.partition import Partition  # noqa: E402
 from vcgmm.gpu.points import DevicePoints  # noqa: E402
 from vcgmm.gpu.sharing import draw_spread, share_clusters  # noqa: E402
-from vcgmm.gpu.start import scatter_of  # noqa: E402
 
 
 def points_on(device: Any, X: np.ndarray, weights: np.ndarray) -> DevicePoints:
@@ -103,17 +102,3 @@ def test_heavier_rows_are_drawn_more_often(device: Any) -> None:
         found.append(int(drawn[0]))
     assert found == sorted(found)
     assert found.count(1) == pytest.approx(30, abs=1)
-
-
-@pytest.mark.parametrize(("n", "n_features"), [(300, 5), (500, 70)])
-def test_scatter_of_some_rows_is_that_of_the_formula(device: Any, n: int, n_features: int) -> None:
-    rng = np.random.default_rng(0)
-    X = (rng.normal(size=(n, n_features)) * rng.random(n_features) * 4 + 3).astype(np.float32)
-    weights = rng.random(n) + 0.1
-    rows = rng.integers(0, n, 200)
-    found = scatter_of(points_on(device, X, weights), torch.from_numpy(rows).to(device))
-    masses = weights.astype(np.float32).astype(np.float64)[rows]
-    masses /= masses.sum()
-    sample = 0.5 * X.astype(np.float64)[rows]
-    sample -= masses @ sample
-    np.testing.assert_allclose(found, sample.T @ (masses[:, None] * sample), atol=1e-5)

@@ -163,7 +163,7 @@ def in_data_coordinates(attempt: Attempt, problem: Problem, costs: Costs) -> Res
     return Result(
         means=frame.leave(fit.means),
         variance=fit.variance / frame.scale**2,
-        masses=fit.masses * unit,
+        masses=fit.masses if unit == 1.0 else fit.masses * unit,
         bounds=[unit * bound for bound in fit.bounds],
         converged=fit.converged,
         stopped=fit.stopped,

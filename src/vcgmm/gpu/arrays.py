@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from .functions import FUNCTIONS, UFUNCS
+from .streams import current_stream
 
 _KINDS = {np.dtype(np.float32): torch.float32, np.dtype(np.float64): torch.float64, np.dtype(bool): torch.bool}
 
@@ -145,7 +146,7 @@ class Told:
             self._numbers = before._numbers.copy_(numbers, non_blocking=True)
             self._arrived = before._arrived
         if self._arrived is not None:
-            self._arrived.record(stream)
+            self._arrived.record(stream or current_stream(numbers.device))
 
     def array(self) -> np.ndarray:
         """The numbers; the host waits for them."""
@@ -167,6 +168,14 @@ class Told:
 def on_host(array: Any) -> np.ndarray:
     """A `DeviceArray` or an array as an array."""
     return np.asarray(array)
+
+
+def on_its_way(array: Any) -> Callable[[], np.ndarray]:
+    """What waits for a `DeviceArray` that is brought to the host, or gives an array as it is."""
+    if not isinstance(array, DeviceArray):
+        return lambda: array
+    told = Told(array.tensor)
+    return lambda: told.array().copy()  # not in memory of the driver's
 
 
 def as_tensor(array: Any, device: torch.device) -> torch.Tensor:

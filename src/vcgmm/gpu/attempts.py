@@ -27,6 +27,7 @@ from ..progress import Callback, Progress
 from .joint_search import DeviceJointSearch
 from .neighbourhoods import DeviceNeighbourhoods
 from .points import DevicePoints
+from .preparing import Begun
 from .row_search import DeviceRowSearches
 from .search import DeviceSearch
 from .seeding import assign, seeded
@@ -47,6 +48,8 @@ class DeviceAttempts(Attempts):
     points : DevicePoints
     costs, callbacks, progress, workers, keep
         As for `Attempts`.
+    begun : Begun, optional
+        The first start, where it has begun already.
     """
 
     def __init__(
@@ -58,21 +61,25 @@ class DeviceAttempts(Attempts):
         progress: Progress,
         workers: Workers,
         keep: Keep | None,
+        begun: Begun | None = None,
     ) -> None:
         local: Any = points  # as much of `LocalPoints` as attempts ask for
         super().__init__(problem, local, costs, callbacks, progress, workers, keep and _from_the_device(keep))
         self.on_device = points
+        self._begun = begun
 
     def _start(self, attempt: int) -> Start:
         """Seeds of an attempt, and a near cluster of every point."""
         settings, points = self.problem.settings, self.on_device
-        rng = generator(settings.seed, SEEDING, attempt)
-        n_clusters, init = settings.n_components, settings.init
+        begun, self._begun = self._begun or Begun(generator(settings.seed, SEEDING, attempt), None), None
+        n_clusters, init, rng = settings.n_components, settings.init, begun.rng
         if isinstance(init, str) and init == "two_level":
-            few = SearchSettings.of(settings)
-            start = start_in_subspace(points, self.problem.coreset.weights, n_clusters, few, rng, self.workers)
+            weights, few = self.problem.coreset.weights, SearchSettings.of(settings)
+            start = start_in_subspace(points, weights, n_clusters, few, rng, self.workers, begun.scatter)
+            points.end_chores()
             self.progress.advance(n_clusters)
             return start
+        points.end_chores()
         if isinstance(init, str):
             return seeded(points, init, n_clusters, settings.chain_length, rng, self.progress.advance)
         means = self.problem.frame.enter(init, np.dtype(np.float64))

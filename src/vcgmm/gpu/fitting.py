@@ -18,14 +18,14 @@ from ..algorithm.snapshot import STEPS, Attempt, Costs, Keep, Problem, Snapshot
 from ..data import ArrayRows, Rows
 from ..parallel import Workers
 from ..progress import Callback, Progress
-from .arrays import on_host
+from .arrays import on_host, on_its_way
 from .attempts import DeviceAttempts
 from .preparing import FLOAT32, Plan, with_arrays
 from .snapshots import mixture_on_host
 from .tensors import as_array
 
-#: Values of means that are looked at to find a place amid the data, up to twice as many: no more are needed.
-AMID = 1 << 16
+#: Clusters that are looked at to find a place amid the data, up to twice as many: no more are needed.
+AMID = 64
 
 
 def run(
@@ -68,7 +68,7 @@ def run(
     floor = variance_floor(prepared.moments, frame, settings.reg_covar)
     problem = Problem(settings, coreset, unit, frame, floor)
     costs = Costs(dict.fromkeys(STEPS, 0.0), {**dict.fromkeys(STEPS, 0), "coreset": n_samples}, 0.0)
-    attempts = DeviceAttempts(problem, prepared.points, costs, callbacks, progress, workers, keep)
+    attempts = DeviceAttempts(problem, prepared.points, costs, callbacks, progress, workers, keep, prepared.begun)
     progress.finish()
     costs.elapsed = costs.seconds["coreset"] = time.perf_counter() - begun
     attempt = attempts.run()
@@ -112,9 +112,10 @@ def _finish(
         rows, weights, total_weight, attempt, attempts, attempts.callbacks, attempts.progress, attempts.workers
     )
     mixture = None if result.mixture is None else mixture_on_host(result.mixture)
-    means, masses, frame = on_host(result.means), on_host(result.masses), result.frame
+    waited = on_its_way(result.masses)
+    means, masses, frame = on_host(result.means), waited(), result.frame
     if not frame.origin.any():  # predictions need one amid the data, whatever the fit did without
-        some = slice(None, None, max(1, means.size // AMID))
+        some = slice(None, None, max(1, len(means) // AMID))
         total = max(float(masses[some].sum()), np.finfo(np.float64).tiny)
         frame = Frame(masses[some] @ means[some] / total, frame.scale, FLOAT32)
     return replace(result, means=means, masses=masses, mixture=mixture, frame=frame)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import torch
@@ -73,52 +74,58 @@ def seed_cells(
         Draws of which the best becomes a seed.
     draws : torch.Generator
     """
-    device = points.device
-    sample = cells.sample(np.minimum(cells.sizes, sample_per_seed * wanted), draws)
-    bounds = np.concatenate([[0], np.cumsum(wanted)])
-    n_seeds = int(bounds[-1])
-    start = upload(bounds, device)
+    device, n_cells = points.device, len(cells)
+    counts = np.minimum(cells.sizes, sample_per_seed * wanted)
+    # Where each cell's sample, seeds and table begin, in one copy: the device waits for it.
+    bounds = np.zeros((3, n_cells + 1 + (n_cells + 1) % 2), np.int64)
+    for begin, sizes in zip(bounds, (counts, wanted, counts * -(-counts // PITCH.value)), strict=True):
+        np.cumsum(sizes, out=begin[1 : n_cells + 1])
+    sample_start, start, table_start = (begin[: n_cells + 1] for begin in upload(bounds, device))
+    n_sampled, n_seeds = int(bounds[0, n_cells]), int(bounds[1, n_cells])
+    draw = partial(torch.rand, generator=draws, dtype=torch.float64, device=device)
+    sample = replace(cells, groups=cells.sampled(sample_start, draw(n_sampled)), sizes=counts)
+    n_values = int(bounds[2, n_cells]) * PITCH.value
+    by_tables = n_seeds > 0 and int(counts.max()) <= TABLE_ROWS and n_values <= TABLE_VALUES
+    tables = _fill_tables(points, sample, table_start, n_values) if by_tables else None
     rows = torch.empty(n_seeds, dtype=torch.int64, device=device)
     potentials = torch.empty(n_seeds, dtype=torch.float64, device=device)
     if n_seeds:
-        uniforms = torch.rand((n_seeds, n_trials), generator=draws, dtype=torch.float64, device=device)
-        fill = _by_tables if _tables_fit(sample.sizes) else _by_blocks
-        fill(points, sample, start, uniforms, rows, potentials)
-    return CellSeeds(rows, potentials, start, bounds)
+        uniforms = draw((n_seeds, n_trials))
+        if tables is not None:
+            _by_tables(points, sample, start, table_start, tables, uniforms, rows, potentials)
+        else:
+            _by_blocks(points, sample, start, uniforms, rows, potentials)
+    return CellSeeds(rows, potentials, start, bounds[1, : n_cells + 1])
 
 
-def _tables_fit(sizes: np.ndarray) -> bool:
-    """Whether distances between all rows of each cell, of so many rows (n_cells,), may be kept."""
-    return int(sizes.max()) <= TABLE_ROWS and int((sizes * pitches(sizes)).sum()) <= TABLE_VALUES
-
-
-def pitches(sizes: np.ndarray) -> np.ndarray:
-    """Values from one row to the next in the tables of cells of so many rows, as `kernels.tables.pitch_of`."""
-    return -(-sizes // PITCH.value) * PITCH.value
+def _fill_tables(
+    points: DevicePoints, sample: Partition, table_start: torch.Tensor, n_values: int
+) -> torch.Tensor:
+    """All distances between the rows of each cell, so many values in all, which begin at multiples of `PITCH`."""
+    groups, sizes = sample.groups, sample.sizes
+    tables = torch.empty(n_values, device=points.device)
+    n_tiles = pieces_of(int(sizes.max()), TILE)
+    columns = columns_of(points, groups.order)
+    fill_tables[(len(sizes), n_tiles * n_tiles)](
+        columns, len(groups.order), points.n_features, groups.start, table_start, tables, n_tiles, TILE=TILE,
+        FEATURES=TABLE_FEATURES, num_stages=1,
+    )  # fmt: skip
+    return tables
 
 
 def _by_tables(
     points: DevicePoints,
     sample: Partition,
     seed_start: torch.Tensor,
+    table_start: torch.Tensor,
+    tables: torch.Tensor,
     uniforms: torch.Tensor,
     seeds: torch.Tensor,
     potentials: torch.Tensor,
 ) -> None:
-    """All distances between the rows of a cell first: a candidate then costs no more than to read a row."""
-    device, groups, sizes = points.device, sample.groups, sample.sizes
-    lengths = sizes * pitches(sizes)
-    bounds = np.concatenate([[0], np.cumsum(lengths)])
-    table_start = upload(bounds[:-1] // PITCH.value, device)
-    tables = torch.empty(int(bounds[-1]), device=device)
-    longest = int(sizes.max())
-    n_tiles = pieces_of(longest, TILE)
-    columns = columns_of(points, groups.order)
-    fill_tables[(len(sizes), n_tiles * n_tiles)](
-        columns, len(groups.order), points.n_features, groups.start, table_start, tables, n_tiles, TILE=TILE,
-        FEATURES=TABLE_FEATURES, num_stages=1,
-    )  # fmt: skip
-    rows = max(LEAST_ROWS, power_of_two(longest))
+    """By distances that are there already: a candidate costs no more than to read a row."""
+    groups, sizes = sample.groups, sample.sizes
+    rows = max(LEAST_ROWS, power_of_two(int(sizes.max())))
     n_trials = uniforms.shape[1]
     seed_by_tables[(len(sizes),)](
         tables, table_start, groups.order, groups.start, seed_start, points.weights[groups.order], uniforms,

@@ -6,6 +6,7 @@ from functools import lru_cache
 
 import torch
 
+from .arrays import Told
 from .kernels.surveying import hash_rows
 from .sizes import pieces_of, power_of_two
 
@@ -56,9 +57,9 @@ class Distinct:
         # Most data show enough of them in a part of their rows.
         few = rows[:: max(1, rows.shape[0] // (4 * enough))]
         _, seen = _looked_at(few, power_of_two(PLACES * few.shape[0]))
-        self._first = seen.sum()
+        self._first = Told(seen.sum().view(1))
 
     def count(self) -> int:
         """Number of different rows, or any number from `enough` on once so many have been seen."""
-        n_places = int(self._first)  # no more than there are different rows
+        n_places = int(self._first.array()[0])  # no more than there are different rows
         return n_places if n_places >= self.enough else len(torch.unique(row_hashes(self.rows)))

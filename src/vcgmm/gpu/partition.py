@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 
+from .arrays import Told
 from .cells import Groups, sort_by_group
 from .kernels.partition import gather_columns, gather_rows, sample_groups, survey_groups
 from .points import DevicePoints, upload
@@ -52,13 +54,26 @@ class Partition:
         return cls(groups, np.array([n]), upload(np.array([points.total_weight]), device), np.zeros(1))
 
     @classmethod
-    def by(cls, labels: torch.Tensor, n_groups: int, weights: torch.Tensor, distances: torch.Tensor) -> Partition:
-        """Points by labels (N',), with weights and squared distances (N',) float32; the host waits once."""
+    def by(
+        cls,
+        labels: torch.Tensor,
+        n_groups: int,
+        weights: torch.Tensor,
+        distances: torch.Tensor,
+        meanwhile: Callable[[], None] | None = None,
+    ) -> Partition:
+        """Points by labels (N',), with weights and squared distances (N',) float32.
+
+        The host waits once; what it does `meanwhile` is not waited for by the device.
+        """
         groups = sort_by_group(labels, n_groups)
         facts = torch.empty((n_groups, 3), dtype=torch.float64, device=labels.device)
         survey_groups[(n_groups,)](groups.order, groups.start, weights, distances, facts, MEMBERS=SURVEYED)
-        here = facts.cpu().numpy()
-        return cls(groups, here[:, 0].astype(np.int64), facts[:, 1].contiguous(), here[:, 2])
+        told = Told(facts)
+        if meanwhile is not None:
+            meanwhile()
+        here = told.array()
+        return cls(groups, here[:, 0].astype(np.int64), facts[:, 1].contiguous(), here[:, 2].copy())
 
     def sample(self, counts: np.ndarray, draws: torch.Generator) -> Partition:
         """Some members of every group, one from each of `counts` (n_groups,) equal runs of them."""

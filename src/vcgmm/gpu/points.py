@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -13,13 +13,15 @@ import torch
 
 from ..algorithm.frame import Frame
 from .arrays import Told
+from .kernels.surveying import mean_of_some
+from .sizes import pieces_of
 from .tiling import grain_of
 
 #: Types in which rows may lie on the device as they are.
 STORED = (torch.float32, torch.bfloat16, torch.float16, torch.uint8, torch.int8)
 
-#: Points of which some are looked at to find their middle; up to twice as many.
-MIDDLE_ROWS = 2048
+#: Points that are looked at to find their middle, or up to twice as many; at a time, and features of them.
+MIDDLE_ROWS, ROWS, FEATURES = 512, 128, 16
 
 #: Values that are converted to float32 at a time.
 BLOCK_VALUES = 1 << 27
@@ -28,11 +30,6 @@ BLOCK_VALUES = 1 << 27
 def current(device: torch.device) -> AbstractContextManager[Any]:
     """Within it kernels run on this device, whichever is the current one outside."""
     return torch.cuda.device(device) if device.type == "cuda" else nullcontext()
-
-
-def current_stream(device: torch.device) -> torch.cuda.Stream | None:
-    """What kernels are queued in; None on the host.  To look it up takes as long as to launch one."""
-    return torch.cuda.current_stream(device) if device.type == "cuda" else None
 
 
 def upload(array: np.ndarray, device: torch.device) -> torch.Tensor:
@@ -58,6 +55,8 @@ class DevicePoints:
         Of the coordinates.
     precision : str
         "tf32", "fp32" or "bf16": what products of coordinates are computed in.
+    chores : list of callables
+        What the host has still to do, and does where it would wait for the device.
     """
 
     stored: torch.Tensor
@@ -65,6 +64,7 @@ class DevicePoints:
     weights: torch.Tensor
     frame: Frame
     precision: str
+    chores: list[Callable[[], None]] = field(default_factory=list)
 
     def __len__(self) -> int:
         """Number of points N'."""
@@ -94,6 +94,17 @@ class DevicePoints:
         """Weighted sum of squared distances (N',) float32, on its way to the host."""
         return Told(torch.dot(self.weights.double(), distances.double()).view(1))
 
+    def do_chores(self) -> None:
+        """Do what there is to do; what is found to do by the way is left to the next time."""
+        chores, self.chores = self.chores, []
+        for chore in chores:
+            chore()
+
+    def end_chores(self) -> None:
+        """Do all there is to do."""
+        while self.chores:
+            self.do_chores()
+
     def put_back(self) -> None:
         """They are never put in another order."""
 
@@ -107,7 +118,13 @@ class DevicePoints:
 
     def middle(self) -> torch.Tensor:
         """A place amid the points, (D,) float32, that coordinates may be taken about: the mean of some of them."""
-        return self.at(slice(None, None, max(1, len(self) // MIDDLE_ROWS))).mean(0)
+        (n_points, n_features), step = self.stored.shape, max(1, len(self) // MIDDLE_ROWS)
+        middle = torch.empty(n_features, device=self.device)
+        mean_of_some[(pieces_of(n_features, FEATURES),)](
+            self.stored, self.stored.stride(0), n_features, self.scale, step, pieces_of(n_points, step), middle,
+            ROWS=ROWS, FEATURES=FEATURES,
+        )  # fmt: skip
+        return middle
 
     def blocks(self) -> Iterator[slice]:
         """All points, a bounded number at a time."""

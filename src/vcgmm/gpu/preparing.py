@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
-from ..algorithm.attempts import CORESET
+from ..algorithm.attempts import CORESET, SEEDING
 from ..algorithm.coreset import Coreset, all_rows
 from ..algorithm.frame import Frame, Moments
 from ..algorithm.frame import moments as moments_by_parts
@@ -26,6 +26,7 @@ from .lanes import Lanes, Task
 from .memory import Shape, check_memory
 from .passes import DevicePasses
 from .points import STORED, DevicePoints
+from .scatter import FEW_FEATURES, Scatter, begin_scatter
 from .tensors import TensorRows, blocks_of, rows_on
 
 FLOAT32 = np.dtype(np.float32)
@@ -35,6 +36,25 @@ COPIED_VALUES = 1 << 21
 
 #: Types of rows on the host that are stored on the device as they are: they are small, and no digit is lost.
 NARROW = {"uint8": torch.uint8, "int8": torch.int8, "float16": torch.float16}
+
+
+#: Rows from which on memory is asked about at once, not during the start, which needs some of it.
+MANY = 1 << 20
+
+
+class Begun(NamedTuple):
+    """A start that has begun before all is known of the rows.
+
+    Attributes
+    ----------
+    rng : numpy Generator
+        As it is by now.
+    scatter : Scatter or None
+        Of a sample of the rows as they are stored.
+    """
+
+    rng: np.random.Generator
+    scatter: Scatter | None
 
 
 @dataclass(frozen=True)
@@ -47,11 +67,14 @@ class Prepared:
         Its points on the host, or the tensor that was given.
     points : DevicePoints
     moments : Moments
+    begun : Begun or None
+        The first start, where it has begun already.
     """
 
     coreset: Coreset
     points: DevicePoints
     moments: Moments
+    begun: Begun | None = None
 
 
 @dataclass(frozen=True)
@@ -133,13 +156,11 @@ class Plan:
     def from_device(self, rows: TensorRows, weights: np.ndarray | None) -> Prepared:
         """Draw the coreset on the device, or take all rows where they lie."""
         size, n_clusters = self.settings.coreset_size, self.settings.n_components
+        if size is None and weights is None and rows.as_stored and rows.tensor.dtype in STORED:
+            return self.in_place(rows)
         given = None if weights is None else torch.from_numpy(weights).to(self.device)
-        waited, distinct, points = begin_moments(rows, given, self.advance), None, None
-        in_place = size is None and weights is None and rows.as_stored and rows.tensor.dtype in STORED
-        if in_place:  # what can be done while moments are taken
-            distinct = self._distinct(rows.tensor)
-            self._check_memory(rows.n_samples, rows.n_features, 0)
-        facts = waited()
+        points = None
+        facts = begin_moments(rows, given, self.advance)()
         whole = size is None or size >= facts.n_usable
         if whole and facts.n_usable == rows.n_samples:
             points = tensor = rows.chosen(None)
@@ -151,12 +172,10 @@ class Plan:
                 rng = generator(self.settings.seed, CORESET)
                 chosen, drawn = lightweight_coreset(rows, facts, given, size, rng, n_clusters, self.advance)
             tensor = rows.chosen(chosen)
-        self._check(self._distinct(tensor) if distinct is None else distinct, rows.n_samples)
+        self._check(self._distinct(tensor), rows.n_samples)
         frame = facts.frame(FLOAT32)
-        kind = self._kind(frame)
-        if not in_place:
-            in_place = tensor.dtype in STORED
-            self._check_memory(len(tensor), rows.n_features, 0 if in_place else kind.itemsize)
+        kind, in_place = self._kind(frame), tensor.dtype in STORED
+        self._check_memory(len(tensor), rows.n_features, 0 if in_place else kind.itemsize)
         if points is None:
             coreset = Coreset(chosen.cpu().numpy(), TensorRows(tensor).all(), drawn.cpu().numpy())
         elif weights is None:
@@ -170,6 +189,34 @@ class Plan:
         for part in blocks_of(*tensor.shape):
             stored[part] = _entered(tensor[part], frame).to(kind)
         return Prepared(coreset, self._points(stored, 1.0, told, frame), facts)
+
+    def in_place(self, rows: TensorRows) -> Prepared:
+        """Take all rows where they lie; what need not be known before the start is looked at during it."""
+        tensor, n_rows = rows.tensor, rows.n_samples
+        waited = begin_moments(rows, None, self.advance)
+        weights = torch.ones(n_rows, device=self.device)
+        begun = self._begin(tensor, weights)
+        if n_rows > MANY:
+            self._check_memory(n_rows, rows.n_features, 0)
+        facts = waited()
+        points = self._as_they_are(tensor, weights, facts.frame(FLOAT32))
+        points.chores.append(lambda: self._look_at(points))
+        return Prepared(every_row(tensor, n_rows), points, facts, begun)
+
+    def _begin(self, tensor: torch.Tensor, weights: torch.Tensor) -> Begun | None:
+        """Begin the first start of rows as they are stored, where it will look for directions."""
+        settings = self.settings
+        if not isinstance(settings.init, str) or settings.init != "two_level" or tensor.shape[1] > FEW_FEATURES:
+            return None
+        rng = generator(settings.seed, SEEDING, 0)
+        return Begun(rng, begin_scatter(tensor, 1.0, weights, rng))
+
+    def _look_at(self, points: DevicePoints) -> None:
+        """Begin to count different points where they lie; how many there are is looked at the next time."""
+        distinct = self._distinct(points.stored)
+        points.chores.append(lambda: self._check(distinct, len(points)))
+        if len(points) <= MANY:
+            points.chores.append(lambda: self._check_memory(len(points), points.n_features, 0))
 
     def _copy(self, source: np.ndarray | Selection, kind: torch.dtype, frame: Frame | None) -> torch.Tensor:
         """Rows of the host, entered into a frame or as they are, on the device."""
@@ -198,19 +245,22 @@ class Plan:
         """What local coordinates are stored in; rows without an origin had lain there, and lose no digit."""
         return torch.bfloat16 if self.precision == "bf16" and frame.origin.any() else torch.float32
 
-    def _as_they_are(self, stored: torch.Tensor, weights: np.ndarray | None, frame: Frame) -> DevicePoints:
+    def _as_they_are(
+        self, stored: torch.Tensor, weights: np.ndarray | torch.Tensor | None, frame: Frame
+    ) -> DevicePoints:
         """Rows as they are stored: no origin but 0, and a power of two away from local coordinates."""
         frame = Frame(np.zeros(stored.shape[1]), frame.scale, FLOAT32)
         return self._points(stored, frame.scale, weights, frame)
 
     def _points(
-        self, stored: torch.Tensor, scale: float, weights: np.ndarray | None, frame: Frame
+        self, stored: torch.Tensor, scale: float, weights: np.ndarray | torch.Tensor | None, frame: Frame
     ) -> DevicePoints:
-        """Points of these weights (N',) float64, or of weight 1."""
-        if weights is not None:
+        """Points of these weights (N',) float64, or of weight 1, for which a tensor of ones may be given."""
+        if isinstance(weights, np.ndarray):
             on_device = torch.from_numpy(np.ascontiguousarray(weights, dtype=np.float32)).to(self.device)
             return DevicePoints(stored, scale, on_device, frame, self.precision)
-        points = DevicePoints(stored, scale, torch.ones(len(stored), device=self.device), frame, self.precision)
+        ones = torch.ones(len(stored), device=self.device) if weights is None else weights
+        points = DevicePoints(stored, scale, ones, frame, self.precision)
         points.total_weight = float(len(stored))
         return points
 

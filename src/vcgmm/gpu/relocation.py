@@ -76,13 +76,11 @@ def relocate(
     most, dearest = in_order(errors[tried] - halves.errors, descending=True)
 
     # What the host chooses by; the device waits for what it chooses.
-    told = brought(
-        tried, group_sizes[tried], halves.n_second, dearest, most, cheapest, ends, least, errors.sum().view(1)
-    )
+    told = brought(tried, group_sizes, halves.n_second, dearest, most, cheapest, ends, least, errors.sum().view(1))
     some = Told(takers[: min(MOST_TAKERS, len(takers) * n_tried // n_clusters)])
     moved: Any = DeviceArray(means.clone())
     fates, moves = np.full(n_clusters, STAYS.value, np.int64), np.empty((2, n_tried), np.int64)
-    split, sizes, n_second, by_gain, gains, taken, last, losses_here, total = told()
+    split, all_sizes, n_second, by_gain, gains, taken, last, losses_here, total = told()
     here = some.array()  # those who are missed least have few points mostly
     if last[-1] > len(here):
         here = takers[: last[-1]].cpu().numpy()
@@ -105,7 +103,7 @@ def relocate(
         COLUMNS=power_of_two(winners.shape[1]), POINTS=RELABELLED,
     )  # fmt: skip
     gained = float(gains[best].sum() - losses_here[gone].sum())
-    n_evaluations = len(points) * min(winners.shape[1], LOOKED_AT)
+    n_evaluations, sizes = len(points) * min(winners.shape[1], LOOKED_AT), all_sizes[split]
     n_evaluations += int((np.minimum(sizes, 2 * SAMPLE) * (1 + TRIALS + 2 * STEPS) + 2 * sizes).sum())
     return Relocated(
         means=moved,

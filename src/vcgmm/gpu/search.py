@@ -13,16 +13,17 @@ from ..algorithm.estep import State
 from ..algorithm.mstep import Statistics, initial_variance
 from ..algorithm.relocation import Relocated
 from .ahead import N_TOLD, Step, Stepper
-from .arrays import Told, as_tensor
+from .arrays import DeviceArray, Told, as_tensor, on_its_way
 from .cells import Pieces, prepare_cut, sort_by_group
 from .costs import Costs
 from .functions import prepare_totals
 from .nearest import Lists, Posterior, distances_of, prepare_search, prepare_unlisted
 from .neighbourhoods import DeviceNeighbourhoods
-from .points import DevicePoints, current_stream
+from .points import DevicePoints
 from .relocation import relocate
 from .room import Room
 from .statistics import DeviceStatistics, Facts, facts_of
+from .streams import current_stream
 from .sums import Entries, prepare_entries, prepare_sums
 from .tiling import Tiling, aligned, tiling
 from .ways import Means, Way
@@ -125,6 +126,7 @@ class DeviceSearch:
         self._n_steps = 0  # that may follow, where there is one
         self._room = Room(points.device)
         self._told: dict[int, Told] = {}
+        self._neighbors: tuple[torch.Tensor, Callable[[], np.ndarray]] | None = None  # on their way to the host
         self._begin_anew(start_error)
         self._stream = current_stream(points.device)
 
@@ -144,7 +146,10 @@ class DeviceSearch:
     @property
     def neighbors(self) -> np.ndarray:
         """G_c, (C, G) int32."""
-        return self.neighbourhoods.neighbors.cpu().numpy()
+        there = self.neighbourhoods.neighbors
+        if self._neighbors is None or self._neighbors[0] is not there:
+            self._neighbors = (there, on_its_way(DeviceArray(there)))
+        return self._neighbors[1]()
 
     def labels(self) -> torch.Tensor:
         """The nearest known cluster of every point, (N',) int32."""
@@ -184,7 +189,8 @@ class DeviceSearch:
         else:
             used = aligned(as_tensor(means, self.points.device), self._used)
         self._used = used
-        linked = self.neighbourhoods.update(used)
+        near = self.neighbourhoods
+        linked = near.update(used)
         if variance is None:  # the error of the start may still be on its way: clusters are linked in the meantime
             variance = initial_variance(self.start_error, self.total_weight, used.shape[1], self.variance_floor)
         has_old = found is not None or not self._only_labels
@@ -206,8 +212,10 @@ class DeviceSearch:
         # What the next step begins with, and what need not be in time, while the host waits for this one.
         self.group_by(entries)
         self._moves = sums.moves
+        if self._stepper is not None and self._n_steps <= 0:  # the last: nobody will link again
+            self._neighbors = (near.neighbors, on_its_way(DeviceArray(near.neighbors)))
         if step is not None:
-            ahead = self.search(used, step.variance) if self.neighbourhoods.stays else None
+            ahead = self.search(used, step.variance) if near.stays else None
             self._begun = Begun(used, step, ahead, told)
         n_listed = linked + found.n_evaluations
         return DeviceStatistics(there, variance, self.total_weight, sums, way, before, told, n_listed, has_old)

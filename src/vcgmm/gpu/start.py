@@ -12,31 +12,22 @@ from ..algorithm.seeding import Start
 from ..algorithm.subspace import (
     CHOICES,
     ENOUGH,
-    SAMPLE,
     SearchSettings,
     choices_for,
     improve,
     leading_directions,
-    rows_for_directions,
     size_that_pays,
 )
 from ..parallel import Workers
 from .arrays import DeviceArray
 from .cells import sort_by_group
-from .kernels.surveying import scatter_rows
 from .nearest import distances_of
 from .neighbourhoods import DeviceNeighbourhoods
-from .points import DevicePoints, upload
+from .points import DevicePoints
+from .scatter import FEW_FEATURES, Scatter, begin_scatter, keeps_digits
 from .search import DeviceSearch
-from .sizes import pieces_of, power_of_two
 from .sums import Entries, weighted_sums
 from .two_level import two_level
-
-#: Up to so many features, directions are found from their scatter as a whole.
-NARROW = 256
-
-#: Rows, and features of them, that a program multiplies at a time.
-SCATTERED_ROWS, SCATTERED_FEATURES = 64, 64
 
 #: Points looked at for each cluster that lost all of its own.
 TRIED_PER_EMPTY = 4
@@ -49,6 +40,7 @@ def start_in_subspace(
     settings: SearchSettings,
     rng: np.random.Generator,
     workers: Workers,
+    begun: Scatter | None = None,
 ) -> Start:
     """Two-level start and EM in a subspace where that pays, lifted to all dimensions; else the plain start.
 
@@ -62,14 +54,17 @@ def start_in_subspace(
     rng : numpy Generator
     workers : Workers
         For the directions, which are found on the host from a sample.
+    begun : Scatter, optional
+        Of that sample, up to a scale, where it is on its way.
     """
     source: Any = Sampled(points, workers)
-    if points.n_features <= NARROW:
-        directions = directions_of_narrow(points, rng)
+    if points.n_features <= FEW_FEATURES:
+        directions = directions_of_narrow(points, rng, begun)
     else:
         directions = leading_directions(source, weights, rng, source.scatter_times)
     if directions is None:
         return two_level(points, n_clusters, rng)
+    points.end_chores()
     projected = points.project(directions)
     start = two_level(projected, n_clusters, rng)
     floor = float(np.finfo(np.float32).tiny)
@@ -89,40 +84,30 @@ def start_in_subspace(
     return lift(points, found, n_clusters, n_evaluations)
 
 
-def directions_of_narrow(points: DevicePoints, rng: np.random.Generator) -> np.ndarray | None:
+def directions_of_narrow(
+    points: DevicePoints, rng: np.random.Generator, begun: Scatter | None = None
+) -> np.ndarray | None:
     """As `algorithm.subspace.leading_directions`, from the whole scatter of a sample: the host waits once.
 
     Parameters
     ----------
     points : DevicePoints
-        Of at most `NARROW` features.
+        Of at most `FEW_FEATURES` features.
     rng : numpy Generator
+    begun : Scatter, optional
+        As in `start_in_subspace`.
     """
-    n = min(len(points), SAMPLE)
-    if n < rows_for_directions(points.n_features):
+    scatter = begun or begin_scatter(points.stored, points.scale, points.weights, rng)
+    if scatter is None:
         return None
-    picks = ((np.arange(n) + rng.random(n)) * (len(points) / n)).astype(np.int64)
-    scatter = scatter_of(points, upload(np.minimum(picks, len(points) - 1), points.device))
-    if cannot_pay(scatter):
+    products = scatter.array()
+    if not keeps_digits(products):
+        products = Scatter(points.stored, points.scale, points.weights, scatter.rows).array()
+    if cannot_pay(products):
         return None
-    variances, directions = np.linalg.eigh(scatter)
-    size = size_that_pays(variances[::-1], float(np.trace(scatter)), points.n_features)
+    variances, directions = np.linalg.eigh(products)
+    size = size_that_pays(variances[::-1], float(np.trace(products)), points.n_features)
     return None if size is None else np.ascontiguousarray(directions[:, ::-1][:, :size], dtype=np.float32)
-
-
-def scatter_of(points: DevicePoints, rows: torch.Tensor) -> np.ndarray:
-    """Scatter of some points (n,) int64 about their mean, over their weight: (D, D) float64, on the host."""
-    width, n_blocks = points.n_features + 1, pieces_of(len(rows), SCATTERED_ROWS)
-    products = torch.empty((n_blocks, width, width), device=points.device)
-    features = max(16, min(SCATTERED_FEATURES, power_of_two(width)))
-    n_parts = pieces_of(width, features)
-    scatter_rows[(n_blocks, n_parts, n_parts)](
-        points.stored, points.stored.stride(0), points.n_features, points.scale, points.weights, rows, len(rows),
-        products, ROWS=SCATTERED_ROWS, FEATURES=features,
-    )  # fmt: skip
-    total: np.ndarray = products.sum(0, dtype=torch.float64).cpu().numpy()
-    means = total[-1, :-1] / total[-1, -1]
-    return total[:-1, :-1] / total[-1, -1] - np.outer(means, means)
 
 
 def cannot_pay(scatter: np.ndarray) -> bool:

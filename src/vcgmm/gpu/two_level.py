@@ -67,8 +67,12 @@ class DeviceCells:
     ----------
     centres : (n_cells, D) float32 tensor
     labels : (N',) int32 tensor
+        Known after the first split, as are distances.
     distances : (N',) float32 tensor, squared, to the centre of the point's cell
     """
+
+    labels: torch.Tensor
+    distances: torch.Tensor
 
     def __init__(self, points: DevicePoints, rng: np.random.Generator, n_clusters: int = 0) -> None:
         self.points = points
@@ -77,8 +81,6 @@ class DeviceCells:
         self.draws.manual_seed(int(rng.integers(1 << 62)))
         self.n_evaluations = 0
         self.centres = points.middle().unsqueeze(0)
-        self.labels = torch.empty(0, dtype=torch.int32, device=points.device)  # known after the first split
-        self.distances = torch.empty(0, device=points.device)
         self._partition = Partition.whole(points)
 
     @property
@@ -98,6 +100,7 @@ class DeviceCells:
         if len(cells) == 1:  # a sample tells enough of how to cut all points the first time
             cells = cells.sample(np.minimum(cells.sizes, COARSE_SAMPLE * children), self.draws)
         seeds = self._seed(cells, np.minimum(children, self.sizes))
+        self.points.end_chores()
         rows, start = seeds.rows.cpu().numpy(), seeds.start_here
         parents = np.repeat(np.arange(len(children)), np.diff(start))[rows >= 0]
         centre_start = np.concatenate([[0], np.cumsum(rows >= 0)])[start]
@@ -105,7 +108,7 @@ class DeviceCells:
         lists = lists_between(centre_start, self.points.device)
         self._lloyd(upload(rows[rows >= 0], self.points.device), lists, some.groups, COARSE_STEPS)
         self._count(n_centres, some.sizes, COARSE_STEPS)
-        self._partition = Partition.by(self.labels, len(self.centres), self.points.weights, self.distances)
+        self._partition = self._cut(len(self.centres))
         return parents
 
     def _split_finely(self, n_cells: int) -> np.ndarray:
@@ -129,7 +132,7 @@ class DeviceCells:
         self.n_evaluations += n_rows * n_random
         self._lloyd(seeds, Lists(every, bounds[4:], n_cells), some, RANDOM_STEPS)
         self._count(np.array([n_cells]), np.array([n_rows]), RANDOM_STEPS)
-        self._partition = Partition.by(self.labels, n_cells, points.weights, self.distances)
+        self._partition = self._cut(n_cells)
         return np.zeros(n_cells, np.int64)
 
     def cluster(self, expected: np.ndarray, n_clusters: int) -> None:
@@ -144,6 +147,7 @@ class DeviceCells:
         lists = Lists(every, shares.centre_start, int(wanted.max()))
         self._lloyd(shares.seeds, lists, cells.sampled(shares.sample_start, uniforms), FINE_STEPS)
         # The host has told the device all that it has to do, and may wait.
+        self.points.end_chores()
         counts = shares.counts.array()
         self._count(counts, np.minimum(cells.sizes, FINE_SAMPLE * counts), FINE_STEPS)
         self.centres = self.centres[: int(counts.sum())]
@@ -164,9 +168,15 @@ class DeviceCells:
             self.n_evaluations += len(points)
 
     def _seed(self, cells: Partition, wanted: np.ndarray) -> CellSeeds:
+        seeds = seed_cells(self.points, cells, wanted, SEED_SAMPLE, TRIALS, self.draws)
         draws = np.maximum(TRIALS * (wanted - 1) + 1, 0)
         self.n_evaluations += int((np.minimum(cells.sizes, SEED_SAMPLE * wanted) * draws).sum())
-        return seed_cells(self.points, cells, wanted, SEED_SAMPLE, TRIALS, self.draws)
+        return seeds
+
+    def _cut(self, n_cells: int) -> Partition:
+        """The points by their labels, so many cells of them."""
+        points = self.points
+        return Partition.by(self.labels, n_cells, points.weights, self.distances, points.do_chores)
 
     def _some(self, centre_start: np.ndarray, per_centre: int) -> Partition:
         """So many members of every cell for each of its centres; all where there are no more."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -20,11 +20,14 @@ COLUMNS: dict[str, type[Any]] = {
     "active": np.int64,
 }
 
+_facts = attrgetter(*COLUMNS)
+
 
 def as_columns(told: Sequence[Iteration]) -> dict[str, np.ndarray]:
     """Iterations as arrays, one for each field of `Iteration` that is known of all of them."""
-    columns = {field.name: [getattr(facts, field.name) for facts in told] for field in fields(Iteration)}
-    return {name: np.array(column, COLUMNS[name]) for name, column in columns.items() if None not in column}
+    columns = zip(*map(_facts, told), strict=True) if told else [()] * len(COLUMNS)
+    named = zip(COLUMNS, columns, strict=True)
+    return {name: np.array(column, COLUMNS[name]) for name, column in named if None not in column}
 
 
 def from_columns(columns: Mapping[str, np.ndarray]) -> list[Iteration]:

@@ -94,6 +94,32 @@ def merge_blocks(
 
 @launched
 @triton.jit
+def mean_of_some(
+    points, stride, n_features, scale, step, n_rows, middle, ROWS: tl.constexpr, FEATURES: tl.constexpr
+):
+    """Mean of every so-many-th point.
+
+    Parameters
+    ----------
+    points, stride, n_features, scale : IN, as in `search.search_tiles`
+    step : int, IN, from one point that is looked at to the next
+    n_rows : int, IN, how many are looked at
+    middle : (n_features,) float32, OUT
+    ROWS : constexpr, points that are read at a time
+    """
+    feature = tl.program_id(0) * FEATURES + tl.arange(0, FEATURES)
+    wide = feature < n_features
+    total = tl.zeros((FEATURES,), tl.float32)
+    for begin in range(0, n_rows, ROWS):
+        row = begin + tl.arange(0, ROWS).to(tl.int64)
+        mask = (row < n_rows)[:, None] & wide[None, :]
+        y = tl.load(points + (row * step)[:, None] * stride + feature[None, :], mask=mask, other=0)
+        total += tl.sum(y.to(tl.float32) * scale, axis=0)
+    tl.store(middle + feature, total / n_rows, mask=wide)
+
+
+@launched
+@triton.jit
 def hash_rows(
     rows, stride, n_rows, n_features, odd, hashes, seen, n_seen, ROWS: tl.constexpr, FEATURES: tl.constexpr
 ):

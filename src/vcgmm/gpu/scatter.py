@@ -1,0 +1,75 @@
+"""How some points scatter about their mean, found while the host has other things to do."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from ..algorithm.frame import LEAST
+from ..algorithm.subspace import SAMPLE, rows_for_directions
+from .kernels.surveying import scatter_rows
+from .points import upload
+from .sizes import pieces_of, power_of_two
+
+#: Up to so many features, directions are found from their scatter as a whole.
+FEW_FEATURES = 256
+
+#: Rows, and features of them, that a program multiplies at a time.
+ROWS, FEATURES = 64, 64
+
+
+class Scatter:
+    """Scatter of some points about their mean, which the device computes while the host goes on.
+
+    Parameters
+    ----------
+    stored : (N', D) tensor
+    scale : float
+        Coordinates are scale times what is stored.
+    weights : (N',) float32 tensor
+    rows : (n,) int64 tensor
+        Which points.
+    """
+
+    def __init__(self, stored: torch.Tensor, scale: float, weights: torch.Tensor, rows: torch.Tensor) -> None:
+        self.rows = rows
+        (_, n_features), n_rows = stored.shape, rows.shape[0]
+        self._width, n_blocks = n_features + 1, pieces_of(n_rows, ROWS)
+        products = torch.empty((n_blocks, self._width, self._width), device=stored.device)
+        features = max(16, min(FEATURES, power_of_two(self._width)))
+        n_parts = pieces_of(self._width, features)
+        scatter_rows[(n_blocks, n_parts, n_parts)](
+            stored, stored.stride(0), n_features, scale, weights, rows, n_rows, products, ROWS=ROWS,
+            FEATURES=features,
+        )  # fmt: skip
+        self._total = products.sum(0, dtype=torch.float64)
+
+    def array(self) -> np.ndarray:
+        """Over the weight of the points, (D, D) float64; the host waits for it."""
+        total = self._total.cpu().numpy()
+        with np.errstate(over="ignore", invalid="ignore"):  # `keeps_digits` tells
+            means = total[-1, :-1] / total[-1, -1]
+            return total[:-1, :-1] / total[-1, -1] - np.outer(means, means)
+
+
+def begin_scatter(
+    stored: torch.Tensor, scale: float, weights: torch.Tensor, rng: np.random.Generator
+) -> Scatter | None:
+    """That of a sample in which directions are looked for; None where there are too few points for it.
+
+    Parameters
+    ----------
+    stored, scale, weights : as for `Scatter`
+    rng : numpy Generator
+    """
+    n_points, n_features = stored.shape
+    n = min(n_points, SAMPLE)
+    if n < rows_for_directions(n_features):
+        return None
+    picks = ((np.arange(n) + rng.random(n)) * (n_points / n)).astype(np.int64)
+    return Scatter(stored, scale, weights, upload(np.minimum(picks, n_points - 1), stored.device))
+
+
+def keeps_digits(scatter: np.ndarray) -> bool:
+    """Whether squares of values that scatter so (D, D) neither overflow in float32 nor vanish."""
+    return bool(LEAST**2 < np.trace(scatter) / len(scatter) < LEAST**-2)
