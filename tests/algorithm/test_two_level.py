@@ -72,7 +72,7 @@ def test_a_start_alone_is_as_good_and_has_labels_where_somebody_asks(points: np.
     assert len(np.unique(alone.means, axis=0)) == n_clusters
     assert len(alone.labels) == 0
     assert np.isnan(alone.error)
-    assert alone.n_evaluations <= other.n_evaluations
+    assert alone.n_evaluations <= other.n_evaluations <= start.n_evaluations
     np.testing.assert_array_equal(other.means, alone.means)
     direct = ((points - other.means[other.labels]) ** 2).sum()
     assert other.error == pytest.approx(direct, rel=1e-4, abs=1e-6)

@@ -24,9 +24,6 @@ from .two_level import ALONE, BEFORE_A_FIT, Effort, two_level
 #: EM iterations in few dimensions, where rows are wide and nobody says how many.
 ITERATIONS_IF_WIDE = 5
 
-#: Rows that each cluster's Lloyd steps look at, for each step: few steps are not worth many, nor many of them few.
-ROWS_A_STEP = 16
-
 #: Neighbours and candidates of a cluster in iterations that nothing follows.
 NEIGHBOURS = 5
 CANDIDATES = 32
@@ -89,7 +86,8 @@ def effort_for(max_iter: int, lloyd_steps: int | None) -> Effort:
         lloyd_steps = ALONE.steps if max_iter == 0 else BEFORE_A_FIT.steps
     if max_iter > 1:
         return replace(BEFORE_A_FIT, steps=lloyd_steps)
-    return replace(ALONE, steps=lloyd_steps, sample=ROWS_A_STEP * lloyd_steps)
+    # Rows in proportion: few steps are not worth many of them, nor many steps few.
+    return replace(ALONE, steps=lloyd_steps, sample=ALONE.sample * lloyd_steps // ALONE.steps)
 
 
 def _of_narrow(
