@@ -8,19 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vcgmm import VCGMM
-from vcgmm.algorithm import subspace as module
+from vcgmm.algorithm import directions as module
 from vcgmm.algorithm.coreset import Coreset
+from vcgmm.algorithm.directions import CHOICES, LEAST_GAIN
 from vcgmm.algorithm.frame import Frame
 from vcgmm.algorithm.local_points import LocalPoints
 from vcgmm.algorithm.seeding import Start
-from vcgmm.algorithm.subspace import (
-    CHOICES,
-    LEAST_GAIN,
-    SearchSettings,
-    leading_directions,
-    lift,
-    start_in_subspace,
-)
+from vcgmm.algorithm.subspace import SearchSettings, lift, start_in_subspace
 from vcgmm.algorithm.two_level import two_level
 from vcgmm.parallel import Workers
 
@@ -30,19 +24,6 @@ WIDE = LEAST_GAIN * CHOICES[-1]  # from so many features on, every number of dim
 
 def silent(amount: int) -> None:
     """No progress is told."""
-
-
-def low_rank(
-    n: int, D: int, rank: int, noise: float = 0.05, seed: int = 0, dtype: type = np.float32
-) -> tuple[np.ndarray, np.ndarray]:
-    """Points about the origin with unit variance in each of a few directions and noise in all, (n, D).
-
-    The directions, orthonormal, (D, rank), come with them.
-    """
-    rng = np.random.default_rng(seed)
-    directions = np.linalg.qr(rng.normal(size=(D, rank)))[0]
-    points = rng.normal(size=(n, rank)) @ directions.T + noise * rng.normal(size=(n, D))
-    return points.astype(dtype), directions
 
 
 def mixture(
@@ -67,105 +48,6 @@ def local(points: np.ndarray, workers: Workers = INLINE) -> LocalPoints:
     """Points whose local coordinates are their own."""
     frame = Frame(np.zeros(points.shape[1]), 1.0, points.dtype)
     return LocalPoints(Coreset(np.arange(len(points)), points, np.ones(len(points))), frame, workers)
-
-
-def directions_of(points: np.ndarray, weights: np.ndarray | None = None, seed: int = 0) -> Any:
-    weights = np.ones(len(points)) if weights is None else weights
-    return leading_directions(local(points), weights, np.random.default_rng(seed))
-
-
-def captured(directions: np.ndarray, wanted: np.ndarray) -> float:
-    """The least share of the length that any direction in a span (D, r) keeps when projected on others (D, d)."""
-    return float(np.linalg.svd(directions.T.astype(np.float64) @ wanted)[1].min())
-
-
-# ------------------------------------------------------------------------------------------------------ directions
-
-
-@pytest.mark.parametrize(("dtype", "atol"), [(np.float32, 1e-5), (np.float64, 1e-12)])
-@pytest.mark.parametrize(("D", "rank"), [(48, 5), (100, 20), (250, 70)])
-def test_directions_are_orthonormal(D: int, rank: int, dtype: type, atol: float) -> None:
-    directions = directions_of(low_rank(700, D, min(rank, D), dtype=dtype)[0])
-    assert directions.dtype == dtype
-    assert directions.flags.c_contiguous
-    np.testing.assert_allclose(directions.T @ directions, np.eye(directions.shape[1]), atol=atol)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@given(st.integers(0, 1000), st.integers(1, 16))
-def test_directions_span_where_the_points_vary(dtype: type, seed: int, rank: int) -> None:
-    points, wanted = low_rank(300, 100, rank, noise=0.02, seed=seed, dtype=dtype)
-    directions = directions_of(points, seed=seed)
-    assert directions.shape == (100, 16)
-    assert captured(directions, wanted) > 0.999
-    assert captured(wanted, directions[:, :rank]) > 0.99  # and they come first
-
-
-def test_directions_come_by_falling_variance() -> None:
-    rng = np.random.default_rng(1)
-    points = rng.normal(size=(900, 210)) * 0.9 ** np.arange(210)
-    directions = directions_of(points - points.mean(axis=0))
-    variances = (points @ directions).var(axis=0)
-    assert (np.diff(variances) <= 1e-2 * variances[:-1]).all()
-    exact = np.linalg.svd(points - points.mean(axis=0), full_matrices=False)[2][:8].T
-    assert captured(directions, exact) > 0.999
-
-
-def test_a_sample_of_many_points_is_enough() -> None:
-    points, wanted = low_rank(3 * module.SAMPLE, 60, 8)
-    assert captured(directions_of(points), wanted) > 0.999
-
-
-@pytest.mark.parametrize(("rank", "size"), [(10, 16), (25, 32), (40, 48), (60, 64), (120, 64)])
-def test_no_more_dimensions_are_taken_than_are_enough(rank: int, size: int) -> None:
-    assert directions_of(low_rank(800, WIDE, rank, noise=0.01)[0]).shape == (WIDE, size)
-
-
-def test_directions_follow_the_weights() -> None:
-    rng = np.random.default_rng(2)
-    both = np.linalg.qr(rng.normal(size=(WIDE, 32)))[0]
-    points = rng.normal(size=(1000, 32))
-    points[:500, 16:] = 0.0
-    points[500:, :16] = 0.0
-    points = points @ both.T
-    for half, weights in ((slice(0, 16), [1.0, 1e-4]), (slice(16, 32), [1e-4, 1.0])):
-        directions = directions_of(points, np.repeat(weights, 500))
-        assert directions.shape[1] == 16
-        assert captured(directions, both[:, half]) > 0.99
-    assert directions_of(points, np.ones(1000)).shape[1] == 32
-
-
-def test_rows_too_narrow_have_no_subspace() -> None:
-    assert directions_of(low_rank(500, LEAST_GAIN * CHOICES[0] - 1, 3)[0]) is None
-    assert directions_of(low_rank(500, LEAST_GAIN * CHOICES[0], 3)[0]) is not None
-
-
-def test_too_few_rows_have_no_subspace() -> None:
-    points, _ = low_rank(400, WIDE, 5)
-    assert directions_of(points[: 2 * CHOICES[-1] - 1]) is None
-    assert directions_of(points[: 2 * CHOICES[-1]]) is not None
-    narrower = points[:, : LEAST_GAIN * CHOICES[0]]
-    assert directions_of(narrower[: 2 * CHOICES[0] - 1]) is None
-    assert directions_of(narrower[: 2 * CHOICES[0]]) is not None
-
-
-def test_rows_of_middling_width_have_none_where_no_few_dimensions_are_enough() -> None:
-    noise = np.random.default_rng(3).normal(size=(600, WIDE)).astype(np.float32)
-    assert directions_of(noise[:, : WIDE - 1]) is None
-    assert directions_of(noise).shape == (WIDE, CHOICES[-1])  # of very wide rows the largest number is taken
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("D", [100, WIDE])
-def test_equal_rows_have_no_subspace(D: int, dtype: type) -> None:
-    assert directions_of(np.zeros((300, D), dtype)) is None
-
-
-def test_the_same_random_numbers_give_the_same_directions() -> None:
-    points = np.random.default_rng(4).normal(size=(300, WIDE)).astype(np.float32)
-    one, again, other = (directions_of(points, seed=seed) for seed in (0, 0, 1))
-    np.testing.assert_array_equal(one, again)
-    assert (one != other).any()
 
 
 # ------------------------------------------------------------------------------------------------------ projection
@@ -379,7 +261,7 @@ def test_points_that_differ_only_beyond_the_subspace_become_clusters_all_the_sam
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("n_different", [40, 300])
 def test_every_different_point_may_be_a_cluster(n_different: int, dtype: type) -> None:
-    points = low_rank(n_different, WIDE, 100, noise=0.5, dtype=dtype)[0][np.arange(600) % n_different]
+    points = np.random.default_rng(0).normal(size=(n_different, WIDE)).astype(dtype)[np.arange(600) % n_different]
     start = start_of(points, None, n_different)
     assert len(np.unique(start.labels)) == n_different
     assert start.error < 1e-6 * (points.astype(np.float64) ** 2).sum()  # rounding of norms and products
@@ -388,7 +270,7 @@ def test_every_different_point_may_be_a_cluster(n_different: int, dtype: type) -
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("n_different", [1, 2, 3])
 def test_points_without_any_error_are_no_trouble(n_different: int, dtype: type) -> None:
-    points = low_rank(n_different, WIDE, 100, noise=0.5, dtype=dtype)[0][np.arange(600) % n_different]
+    points = np.random.default_rng(0).normal(size=(n_different, WIDE)).astype(dtype)[np.arange(600) % n_different]
     start = start_of(points, None, n_different)
     assert len(np.unique(start.labels)) == n_different
     assert start.error < 1e-6 * (points.astype(np.float64) ** 2).sum()  # rounding of norms and products

@@ -12,12 +12,13 @@ from ..kernels.lloyd import mean_of_groups
 from ..parallel import Workers
 from .cells import Neighbourhoods, sort_by_cluster
 from .coreset import rows_at_once
+from .directions import leading_directions
 from .extent import Extent
 from .local_points import LocalPoints
 from .mstep import LocalStatistics
 from .natural import Natural
 from .seeding import Start
-from .subspace import SearchSettings, improved_labels, leading_directions, lift
+from .subspace import SearchSettings, improved_labels, lift
 from .sums import Sums
 from .two_level import ALONE, BEFORE_A_FIT, Effort, two_level
 

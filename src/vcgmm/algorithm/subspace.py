@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from ..parallel import Workers
 from ..progress import Progress
 from .blocked import BlockedSearch
 from .cells import sort_by_cluster
+from .directions import leading_directions
 from .em import Fit, variational_em
 from .estep import Search
 from .local_points import LocalPoints
@@ -30,21 +30,6 @@ from .seeding import Start
 from .settings import Settings
 from .settling import settle
 from .two_level import two_level
-
-#: Numbers of dimensions to choose from; the least that keeps so much of the variance is taken, or the largest.
-CHOICES = (16, 32, 48, 64)
-ENOUGH = 0.9
-
-#: With fewer features than this for each dimension, a projection gains too little.
-LEAST_GAIN = 3
-
-#: Rows looked at to find the directions, and directions beyond those wanted that make the search for them robust.
-SAMPLE = 2048
-SPARE = 8
-
-#: Rounds of subspace iteration, and rows of the sample that a thread multiplies at once.
-ROUNDS = 2
-ROWS_AT_ONCE = 512
 
 #: EM iterations in the subspace for each that is allowed in all dimensions, since they cost a fraction; and most.
 ITERATIONS_EACH = 2
@@ -186,100 +171,6 @@ def improve(
         begun=0.0,
     )
     return n_evaluations + fit.n_evaluations
-
-
-def leading_directions(
-    points: LocalPoints,
-    weights: np.ndarray,
-    rng: np.random.Generator,
-    times: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None,
-) -> np.ndarray | None:
-    """Orthonormal directions (D, d) of largest weighted variance; None where a projection does not pay.
-
-    By subspace iteration on a sample (Halko et al. 2011).
-
-    Parameters
-    ----------
-    points : LocalPoints
-    weights : (N',) float64
-    rng : numpy Generator
-    times : callable, optional
-        times(rows, matrix) multiplies the rows' scatter by a matrix; `scatter_times` by default.
-    """
-    times = times or partial(scatter_times, workers=points.workers)
-    n_features, dtype = points.n_features, points.frame.dtype
-    n = min(len(points), SAMPLE)
-    if n < rows_for_directions(n_features):
-        return None
-    picks = ((np.arange(n) + rng.random(n)) * (len(points) / n)).astype(np.int64)
-    picks = np.minimum(picks, len(points) - 1)
-    shares = weights[picks] / weights[picks].sum()
-    sample = points.take(picks)
-    sample -= shares.astype(dtype) @ sample
-    if shares.min() < shares.max():
-        sample *= np.sqrt(n * shares)[:, None].astype(dtype)
-    total = float(np.einsum("nd,nd->", sample, sample))
-    if not total > 0.0:
-        return None
-    wanted = min(choices_for(n_features)[-1] + SPARE, n_features)
-    basis = rng.standard_normal((n_features, wanted)).astype(dtype)
-    for _ in range(ROUNDS):
-        basis = np.linalg.qr(times(sample, basis))[0]
-    variances, turn = np.linalg.eigh(basis.T @ times(sample, basis))
-    size = size_that_pays(variances[::-1], total, n_features)
-    return None if size is None else np.ascontiguousarray((basis @ turn[:, ::-1])[:, :size])
-
-
-def choices_for(n_features: int) -> list[int]:
-    """Numbers of dimensions that are few enough beside so many features; none, where no projection can pay."""
-    return [d for d in CHOICES if LEAST_GAIN * d <= n_features]
-
-
-def rows_for_directions(n_features: int) -> float:
-    """How many rows a sample must have at least to tell directions; infinite where there are none to be told."""
-    choices = choices_for(n_features)
-    return 2 * choices[-1] if choices else math.inf
-
-
-def size_that_pays(variances: np.ndarray, total: float, n_features: int) -> int | None:
-    """How many of the leading directions are taken; None where a projection does not pay.
-
-    Parameters
-    ----------
-    variances : (k,) float, largest first
-    total : float
-        Sum of all variances.
-    n_features : int
-    """
-    choices = choices_for(n_features)
-    if not total > 0.0 or not choices:
-        return None
-    kept = np.cumsum(variances) / total
-    enough = [d for d in choices if kept[d - 1] >= ENOUGH]
-    if not enough and len(choices) < len(CHOICES):
-        return None
-    return enough[0] if enough else choices[-1]
-
-
-def scatter_times(rows: np.ndarray, matrix: np.ndarray, workers: Workers) -> np.ndarray:
-    """Multiply the rows' scatter by a matrix, in blocks that do not depend on the number of threads: R^T R M.
-
-    Parameters
-    ----------
-    rows : (n, D) float
-    matrix : (D, d) float
-    workers : Workers
-    """
-    parts = np.empty((-(-len(rows) // ROWS_AT_ONCE), *matrix.shape), rows.dtype)
-
-    def work(_thread: int, first: int, last: int) -> None:
-        for i in range(first, last):
-            block = rows[i * ROWS_AT_ONCE : (i + 1) * ROWS_AT_ONCE]
-            np.dot(block.T, block @ matrix, parts[i])
-
-    workers.run(work, len(parts))
-    total: np.ndarray = parts.sum(axis=0)
-    return total
 
 
 def lift(

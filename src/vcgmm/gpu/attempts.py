@@ -75,7 +75,7 @@ class DeviceAttempts(Attempts):
         n_clusters, init, rng = settings.n_components, settings.init, begun.rng
         if isinstance(init, str) and init == "two_level":
             weights, few = self.problem.coreset.weights, SearchSettings.of(settings)
-            start = start_in_subspace(points, weights, n_clusters, few, rng, self.workers, begun.scatter)
+            start = start_in_subspace(points, weights, n_clusters, few, rng, begun.scatter)
             points.end_chores()
             self.progress.advance(n_clusters)
             return start

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import torch
 
-from ..algorithm.subspace import CHOICES, LEAST_GAIN
+from ..algorithm.directions import CHOICES, LEAST_GAIN
 from .neighbourhoods import POOL_VALUES
 from .sums import RUN
 

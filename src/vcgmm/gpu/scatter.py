@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import torch
 
+from ..algorithm.directions import draw_sample
 from ..algorithm.frame import LEAST
-from ..algorithm.subspace import SAMPLE, rows_for_directions
 from .kernels.surveying import scatter_rows
 from .points import upload
 from .sizes import pieces_of, power_of_two
@@ -62,12 +62,8 @@ def begin_scatter(
     stored, scale, weights : as for `Scatter`
     rng : numpy Generator
     """
-    n_points, n_features = stored.shape
-    n = min(n_points, SAMPLE)
-    if n < rows_for_directions(n_features):
-        return None
-    picks = ((np.arange(n) + rng.random(n)) * (n_points / n)).astype(np.int64)
-    return Scatter(stored, scale, weights, upload(np.minimum(picks, n_points - 1), stored.device))
+    rows = draw_sample(*stored.shape, rng)
+    return None if rows is None else Scatter(stored, scale, weights, upload(rows, stored.device))
 
 
 def keeps_digits(scatter: np.ndarray) -> bool:

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 import torch
 
+from ..algorithm.directions import directions_of_sample, directions_of_scatter, draw_sample
 from ..algorithm.seeding import Start
-from ..algorithm.subspace import (
-    CHOICES,
-    ENOUGH,
-    SearchSettings,
-    choices_for,
-    improve,
-    leading_directions,
-    size_that_pays,
-)
-from ..parallel import Workers
+from ..algorithm.subspace import SearchSettings, improve
 from .arrays import DeviceArray
 from .cells import sort_by_group
 from .nearest import distances_of
@@ -26,6 +17,7 @@ from .neighbourhoods import DeviceNeighbourhoods
 from .points import DevicePoints
 from .scatter import FEW_FEATURES, Scatter, begin_scatter, keeps_digits
 from .search import DeviceSearch
+from .sizes import pieces_of
 from .sums import Entries, weighted_sums
 from .two_level import two_level
 
@@ -39,7 +31,6 @@ def start_in_subspace(
     n_clusters: int,
     settings: SearchSettings,
     rng: np.random.Generator,
-    workers: Workers,
     begun: Scatter | None = None,
 ) -> Start:
     """Two-level start and EM in a subspace where that pays, lifted to all dimensions; else the plain start.
@@ -52,16 +43,13 @@ def start_in_subspace(
         At most the number of distinct points.
     settings : SearchSettings
     rng : numpy Generator
-    workers : Workers
-        For the directions, which are found on the host from a sample.
     begun : Scatter, optional
         Of that sample, up to a scale, where it is on its way.
     """
-    source: Any = Sampled(points, workers)
     if points.n_features <= FEW_FEATURES:
         directions = directions_of_narrow(points, rng, begun)
     else:
-        directions = leading_directions(source, weights, rng, source.scatter_times)
+        directions = directions_of_wide(points, weights, rng)
     if directions is None:
         return two_level(points, n_clusters, rng)
     points.end_chores()
@@ -103,50 +91,63 @@ def directions_of_narrow(
     products = scatter.array()
     if not keeps_digits(products):
         products = Scatter(points.stored, points.scale, points.weights, scatter.rows).array()
-    if cannot_pay(products):
+    return directions_of_scatter(products, np.dtype(np.float32))
+
+
+def directions_of_wide(points: DevicePoints, weights: np.ndarray, rng: np.random.Generator) -> np.ndarray | None:
+    """As `algorithm.directions.leading_directions`, by products on the device."""
+    rows = draw_sample(len(points), points.n_features, rng)
+    if rows is None:
         return None
-    variances, directions = np.linalg.eigh(products)
-    size = size_that_pays(variances[::-1], float(np.trace(products)), points.n_features)
-    return None if size is None else np.ascontiguousarray(directions[:, ::-1][:, :size], dtype=np.float32)
+    return directions_of_sample(DeviceSample(points, weights, rows), points.n_features, np.dtype(np.float32), rng)
 
 
-def cannot_pay(scatter: np.ndarray) -> bool:
-    """Whether it can be told without eigenvalues that few directions of a scatter (D, D) do not keep enough.
-
-    The sum of the k largest is at most the root of k times the sum of all squares.
-    """
-    choices, total = choices_for(len(scatter)), float(np.trace(scatter))
-    return len(choices) < len(CHOICES) and math.sqrt(choices[-1]) * float(np.linalg.norm(scatter)) < ENOUGH * total
-
-
-class Sampled:
-    """As much of `LocalPoints` as the search for directions asks for: its sample stays on the device.
+class DeviceSample:
+    """A sample on the device, as `algorithm.directions.RowSample` is one on the host.
 
     Parameters
     ----------
     points : DevicePoints
-    workers : Workers
+    weights : (N',) float64 array
+    rows : (n,) int64 array
     """
 
-    def __init__(self, points: DevicePoints, workers: Workers) -> None:
-        self.n_features = points.n_features
-        self.frame = points.frame
-        self.workers = workers
-        self._points = points
+    def __init__(self, points: DevicePoints, weights: np.ndarray, rows: np.ndarray) -> None:
+        sample = points.at(torch.from_numpy(rows).to(points.device))
+        shares = weights[rows] / weights[rows].sum()
+        sample -= self._sent(shares.astype(np.float32), sample) @ sample
+        if shares.min() < shares.max():
+            sample *= self._sent(np.sqrt(len(rows) * shares).astype(np.float32), sample)[:, None]
+        self._rows = sample
 
     def __len__(self) -> int:
-        """Number of points N'."""
-        return len(self._points)
+        """How many there are."""
+        return self._rows.shape[0]
 
-    def take(self, rows: np.ndarray) -> DeviceArray:
-        """Coordinates of these points (n, D) float32."""
-        return DeviceArray(self._points.at(torch.from_numpy(rows).to(self._points.device)))
+    @property
+    def total(self) -> float:
+        """Sum of all squares."""
+        return float((self._rows * self._rows).sum())
 
-    def scatter_times(self, rows: Any, matrix: np.ndarray) -> np.ndarray:
-        """As `algorithm.subspace.scatter_times`; the product (D, d) is on the host."""
-        sample: torch.Tensor = rows.tensor
-        product = sample.T @ (sample @ torch.from_numpy(matrix).to(sample.device))
-        return product.cpu().numpy()
+    def sums(self, signs: np.ndarray, n_sums: int) -> np.ndarray:
+        """Every `n_sums`-th row with its sign (n,), added up from each of the first ones on; (n_sums, D)."""
+        n_rows, n_features = self._rows.shape
+        signed = torch.zeros((pieces_of(n_rows, n_sums) * n_sums, n_features), device=self._rows.device)
+        torch.mul(self._rows, self._sent(signs, self._rows)[:, None], out=signed[:n_rows])
+        return signed.view(-1, n_sums, n_features).sum(0).cpu().numpy()
+
+    def scatter_times(self, matrix: np.ndarray) -> np.ndarray:
+        """R^T R M of a matrix M (D, d); (D, d) on the host."""
+        return (self._rows.T @ (self._rows @ self._sent(matrix, self._rows))).cpu().numpy()
+
+    def scatter_within(self, basis: np.ndarray) -> np.ndarray:
+        """(R B)^T R B of a basis B (D, d); (d, d) on the host."""
+        projected = self._rows @ self._sent(basis, self._rows)
+        return (projected.T @ projected).cpu().numpy()
+
+    @staticmethod
+    def _sent(array: np.ndarray, there: torch.Tensor) -> torch.Tensor:
+        return torch.from_numpy(array).to(there.device)
 
 
 def lift(points: DevicePoints, labels: torch.Tensor, n_clusters: int, n_evaluations: int) -> Start:

@@ -1,0 +1,229 @@
+"""Directions in which rows vary most, where few of them carry most of the variance (Halko et al. 2011)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+
+from ..parallel import Workers
+from .local_points import LocalPoints
+
+#: Numbers of dimensions to choose from; the least that keeps so much of the variance is taken, or the largest.
+CHOICES = (16, 32, 48, 64)
+ENOUGH = 0.9
+
+#: With fewer features than this for each dimension, a projection gains too little.
+LEAST_GAIN = 3
+
+#: Rows looked at to find the directions, and directions beyond those wanted that make the search for them robust.
+SAMPLE = 2048
+SPARE = 8
+
+#: Up to so many features, all directions are found from the scatter of the sample as a whole.
+FEW_FEATURES = 128
+
+#: Rows of the sample that a thread multiplies at once.
+ROWS_AT_ONCE = 512
+
+
+class Sample(Protocol):
+    """Some rows R (n, D) about their mean, each times the root of its weight, wherever they are."""
+
+    def __len__(self) -> int:
+        """How many there are."""
+        ...
+
+    @property
+    def total(self) -> float:
+        """Sum of all squares."""
+        ...
+
+    def sums(self, signs: np.ndarray, n_sums: int) -> np.ndarray:
+        """Every `n_sums`-th row with its sign (n,), added up from each of the first ones on; (n_sums, D)."""
+        ...
+
+    def scatter_times(self, matrix: np.ndarray) -> np.ndarray:
+        """R^T R M of a matrix M (D, d); (D, d)."""
+        ...
+
+    def scatter_within(self, basis: np.ndarray) -> np.ndarray:
+        """(R B)^T R B of a basis B (D, d); (d, d)."""
+        ...
+
+
+class RowSample:
+    """A sample in the host's memory.
+
+    Parameters
+    ----------
+    rows : (n, D) float
+        Written over.
+    shares : (n,) float64
+        Weights that add up to one.
+    workers : Workers
+    """
+
+    def __init__(self, rows: np.ndarray, shares: np.ndarray, workers: Workers) -> None:
+        self._rows, self._workers = rows, workers
+        rows -= shares.astype(rows.dtype) @ rows
+        if shares.min() < shares.max():
+            rows *= np.sqrt(len(rows) * shares)[:, None].astype(rows.dtype)
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self._rows)
+
+    @property
+    def total(self) -> float:
+        """Sum of all squares."""
+        return float(np.vdot(self._rows, self._rows))
+
+    def scatter(self) -> np.ndarray:
+        """R^T R, (D, D)."""
+        product: np.ndarray = self._rows.T @ self._rows
+        return product
+
+    def sums(self, signs: np.ndarray, n_sums: int) -> np.ndarray:
+        """Every `n_sums`-th row with its sign (n,), added up from each of the first ones on; (n_sums, D)."""
+        sums = np.zeros((n_sums, self._rows.shape[1]), self._rows.dtype)
+        for first in range(0, len(self._rows), n_sums):
+            some = self._rows[first : first + n_sums]
+            sums[: len(some)] += signs[first : first + n_sums, None] * some
+        return sums
+
+    def scatter_times(self, matrix: np.ndarray) -> np.ndarray:
+        """R^T R M of a matrix M (D, d); (D, d)."""
+
+        def multiply(block: np.ndarray, out: np.ndarray) -> None:
+            np.dot(block.T, block @ matrix, out)
+
+        return self._over_blocks(matrix.shape, multiply)
+
+    def scatter_within(self, basis: np.ndarray) -> np.ndarray:
+        """(R B)^T R B of a basis B (D, d); (d, d)."""
+
+        def square(block: np.ndarray, out: np.ndarray) -> None:
+            projected = block @ basis
+            np.dot(projected.T, projected, out)
+
+        return self._over_blocks((basis.shape[1],) * 2, square)
+
+    def _over_blocks(
+        self, shape: tuple[int, ...], of_block: Callable[[np.ndarray, np.ndarray], None]
+    ) -> np.ndarray:
+        """Sum of a product over blocks of rows, which do not depend on the number of threads."""
+        parts = np.empty((-(-len(self._rows) // ROWS_AT_ONCE), *shape), self._rows.dtype)
+
+        def work(_thread: int, first: int, last: int) -> None:
+            for i in range(first, last):
+                of_block(self._rows[i * ROWS_AT_ONCE : (i + 1) * ROWS_AT_ONCE], parts[i])
+
+        self._workers.run(work, len(parts))
+        total: np.ndarray = parts.sum(axis=0)
+        return total
+
+
+def leading_directions(points: LocalPoints, weights: np.ndarray, rng: np.random.Generator) -> np.ndarray | None:
+    """Orthonormal directions (D, d) of largest weighted variance; None where a projection does not pay.
+
+    Parameters
+    ----------
+    points : LocalPoints
+    weights : (N',) float64
+    rng : numpy Generator
+    """
+    rows = draw_sample(len(points), points.n_features, rng)
+    if rows is None:
+        return None
+    sample = RowSample(points.take(rows), weights[rows] / weights[rows].sum(), points.workers)
+    if points.n_features > FEW_FEATURES:
+        return directions_of_sample(sample, points.n_features, points.frame.dtype, rng)
+    return directions_of_scatter(sample.scatter(), points.frame.dtype)
+
+
+def draw_sample(n_points: int, n_features: int, rng: np.random.Generator) -> np.ndarray | None:
+    """Rows (n,) int64 in which directions are looked for, all over the points; None where there are too few."""
+    n = min(n_points, SAMPLE)
+    if n < rows_for_directions(n_features):
+        return None
+    return np.minimum(((np.arange(n) + rng.random(n)) * (n_points / n)).astype(np.int64), n_points - 1)
+
+
+def directions_of_scatter(scatter: np.ndarray, dtype: np.dtype) -> np.ndarray | None:
+    """Directions (D, d) of largest variance from the scatter (D, D) of a sample, or None."""
+    if cannot_pay(scatter):
+        return None
+    variances, directions = np.linalg.eigh(scatter)
+    size = size_that_pays(variances[::-1], float(np.trace(scatter)), len(scatter))
+    return None if size is None else np.ascontiguousarray(directions[:, ::-1][:, :size], dtype=dtype)
+
+
+def directions_of_sample(
+    sample: Sample, n_features: int, dtype: np.dtype, rng: np.random.Generator
+) -> np.ndarray | None:
+    """Directions (D, d) of largest variance from products with a sample, or None.
+
+    Sums of rows with random signs lie mostly in the directions wanted, and more so after one step of subspace
+    iteration.
+
+    Parameters
+    ----------
+    sample : Sample
+    n_features : int
+        D.
+    dtype : dtype
+        Of the directions.
+    rng : numpy Generator
+    """
+    total = sample.total
+    if not total > 0.0:
+        return None
+    wanted = min(choices_for(n_features)[-1] + SPARE, n_features)
+    signs = rng.choice(np.array([-1, 1], dtype), len(sample))
+    basis = np.linalg.qr(sample.scatter_times(np.ascontiguousarray(sample.sums(signs, wanted).T)))[0]
+    variances, turn = np.linalg.eigh(sample.scatter_within(basis))
+    size = size_that_pays(variances[::-1], total, n_features)
+    return None if size is None else np.ascontiguousarray((basis @ turn[:, ::-1])[:, :size])
+
+
+def choices_for(n_features: int) -> list[int]:
+    """Numbers of dimensions that are few enough beside so many features; none, where no projection can pay."""
+    return [d for d in CHOICES if LEAST_GAIN * d <= n_features]
+
+
+def rows_for_directions(n_features: int) -> float:
+    """How many rows a sample must have at least to tell directions; infinite where there are none to be told."""
+    choices = choices_for(n_features)
+    return 2 * choices[-1] if choices else math.inf
+
+
+def cannot_pay(scatter: np.ndarray) -> bool:
+    """Whether it can be told without eigenvalues that few directions of a scatter (D, D) do not keep enough.
+
+    The sum of the k largest is at most the root of k times the sum of all squares.
+    """
+    choices, total = choices_for(len(scatter)), float(np.trace(scatter))
+    return len(choices) < len(CHOICES) and math.sqrt(choices[-1]) * float(np.linalg.norm(scatter)) < ENOUGH * total
+
+
+def size_that_pays(variances: np.ndarray, total: float, n_features: int) -> int | None:
+    """How many of the leading directions are taken; None where a projection does not pay.
+
+    Parameters
+    ----------
+    variances : (k,) float, largest first
+    total : float
+        Sum of all variances.
+    n_features : int
+    """
+    choices = choices_for(n_features)
+    if not total > 0.0 or not choices:
+        return None
+    kept = np.cumsum(variances) / total
+    enough = [d for d in choices if kept[d - 1] >= ENOUGH]
+    if not enough and len(choices) < len(CHOICES):
+        return None
+    return enough[0] if enough else choices[-1]

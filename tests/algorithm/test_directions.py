@@ -1,0 +1,203 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vcgmm.algorithm import directions as module
+from vcgmm.algorithm.coreset import Coreset
+from vcgmm.algorithm.directions import (
+    CHOICES,
+    FEW_FEATURES,
+    LEAST_GAIN,
+    RowSample,
+    cannot_pay,
+    leading_directions,
+    size_that_pays,
+)
+from vcgmm.algorithm.frame import Frame
+from vcgmm.algorithm.local_points import LocalPoints
+from vcgmm.parallel import Workers
+
+INLINE = Workers(1)
+WIDE = LEAST_GAIN * CHOICES[-1]  # from so many features on, every number of dimensions is worth it
+
+
+def low_rank(
+    n: int, D: int, rank: int, noise: float = 0.05, seed: int = 0, dtype: type = np.float32
+) -> tuple[np.ndarray, np.ndarray]:
+    """Points about the origin with unit variance in each of a few directions and noise in all, (n, D).
+
+    The directions, orthonormal, (D, rank), come with them.
+    """
+    rng = np.random.default_rng(seed)
+    directions = np.linalg.qr(rng.normal(size=(D, rank)))[0]
+    points = rng.normal(size=(n, rank)) @ directions.T + noise * rng.normal(size=(n, D))
+    return points.astype(dtype), directions
+
+
+def local(points: np.ndarray, workers: Workers = INLINE) -> LocalPoints:
+    """Points whose local coordinates are their own."""
+    frame = Frame(np.zeros(points.shape[1]), 1.0, points.dtype)
+    return LocalPoints(Coreset(np.arange(len(points)), points, np.ones(len(points))), frame, workers)
+
+
+def directions_of(points: np.ndarray, weights: np.ndarray | None = None, seed: int = 0) -> Any:
+    weights = np.ones(len(points)) if weights is None else weights
+    return leading_directions(local(points), weights, np.random.default_rng(seed))
+
+
+def captured(directions: np.ndarray, wanted: np.ndarray) -> float:
+    """The least share of the length that any direction in a span (D, r) keeps when projected on others (D, d)."""
+    return float(np.linalg.svd(directions.T.astype(np.float64) @ wanted)[1].min())
+
+
+@pytest.mark.parametrize(("dtype", "atol"), [(np.float32, 1e-5), (np.float64, 1e-12)])
+@pytest.mark.parametrize(("D", "rank"), [(48, 5), (100, 20), (250, 70)])
+def test_directions_are_orthonormal(D: int, rank: int, dtype: type, atol: float) -> None:
+    directions = directions_of(low_rank(700, D, min(rank, D), dtype=dtype)[0])
+    assert directions.dtype == dtype
+    assert directions.flags.c_contiguous
+    np.testing.assert_allclose(directions.T @ directions, np.eye(directions.shape[1]), atol=atol)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@given(st.integers(0, 1000), st.integers(1, 16))
+def test_directions_span_where_the_points_vary(dtype: type, seed: int, rank: int) -> None:
+    points, wanted = low_rank(300, 100, rank, noise=0.02, seed=seed, dtype=dtype)
+    directions = directions_of(points, seed=seed)
+    assert directions.shape == (100, 16)
+    assert captured(directions, wanted) > 0.999
+    assert captured(wanted, directions[:, :rank]) > 0.99  # and they come first
+
+
+def test_directions_come_by_falling_variance() -> None:
+    rng = np.random.default_rng(1)
+    points = rng.normal(size=(900, 210)) * 0.9 ** np.arange(210)
+    directions = directions_of(points - points.mean(axis=0))
+    variances = (points @ directions).var(axis=0)
+    assert (np.diff(variances) <= 1e-2 * variances[:-1]).all()
+    exact = np.linalg.svd(points - points.mean(axis=0), full_matrices=False)[2][:8].T
+    assert captured(directions, exact) > 0.999
+
+
+def test_a_sample_of_many_points_is_enough() -> None:
+    points, wanted = low_rank(3 * module.SAMPLE, 60, 8)
+    assert captured(directions_of(points), wanted) > 0.999
+
+
+@pytest.mark.parametrize(("rank", "size"), [(10, 16), (25, 32), (40, 48), (60, 64), (120, 64)])
+def test_no_more_dimensions_are_taken_than_are_enough(rank: int, size: int) -> None:
+    assert directions_of(low_rank(800, WIDE, rank, noise=0.01)[0]).shape == (WIDE, size)
+
+
+def test_directions_follow_the_weights() -> None:
+    rng = np.random.default_rng(2)
+    both = np.linalg.qr(rng.normal(size=(WIDE, 32)))[0]
+    points = rng.normal(size=(1000, 32))
+    points[:500, 16:] = 0.0
+    points[500:, :16] = 0.0
+    points = points @ both.T
+    for half, weights in ((slice(0, 16), [1.0, 1e-4]), (slice(16, 32), [1e-4, 1.0])):
+        directions = directions_of(points, np.repeat(weights, 500))
+        assert directions.shape[1] == 16
+        assert captured(directions, both[:, half]) > 0.99
+    assert directions_of(points, np.ones(1000)).shape[1] == 32
+
+
+def test_rows_too_narrow_have_no_subspace() -> None:
+    assert directions_of(low_rank(500, LEAST_GAIN * CHOICES[0] - 1, 3)[0]) is None
+    assert directions_of(low_rank(500, LEAST_GAIN * CHOICES[0], 3)[0]) is not None
+
+
+def test_too_few_rows_have_no_subspace() -> None:
+    points, _ = low_rank(400, WIDE, 5)
+    assert directions_of(points[: 2 * CHOICES[-1] - 1]) is None
+    assert directions_of(points[: 2 * CHOICES[-1]]) is not None
+    narrower = points[:, : LEAST_GAIN * CHOICES[0]]
+    assert directions_of(narrower[: 2 * CHOICES[0] - 1]) is None
+    assert directions_of(narrower[: 2 * CHOICES[0]]) is not None
+
+
+def test_rows_of_middling_width_have_none_where_no_few_dimensions_are_enough() -> None:
+    noise = np.random.default_rng(3).normal(size=(600, WIDE)).astype(np.float32)
+    assert directions_of(noise[:, : WIDE - 1]) is None
+    assert directions_of(noise).shape == (WIDE, CHOICES[-1])  # of very wide rows the largest number is taken
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("D", [100, WIDE])
+def test_equal_rows_have_no_subspace(D: int, dtype: type) -> None:
+    assert directions_of(np.zeros((300, D), dtype)) is None
+
+
+def test_the_same_random_numbers_give_the_same_directions() -> None:
+    points = np.random.default_rng(4).normal(size=(300, WIDE)).astype(np.float32)
+    one, again, other = (directions_of(points, seed=seed) for seed in (0, 0, 1))
+    np.testing.assert_array_equal(one, again)
+    assert (one != other).any()
+
+
+@pytest.mark.parametrize("decay", [0.5, 0.8, 0.9, 0.95, 1.0])
+@pytest.mark.parametrize("n_features", [50, 100])
+def test_eigenvalues_are_spared_only_where_no_projection_pays(decay: float, n_features: int) -> None:
+    variances = decay ** np.arange(n_features)
+    turn = np.linalg.qr(np.random.default_rng(0).normal(size=(n_features, n_features)))[0]
+    spared = cannot_pay(turn @ np.diag(variances) @ turn.T)
+    pays = size_that_pays(variances, float(variances.sum()), n_features) is not None
+    assert not (spared and pays)
+    assert spared or decay < 1.0  # all directions alike: that is the easiest to tell
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [30, module.ROWS_AT_ONCE, 2 * module.ROWS_AT_ONCE + 7])
+def test_products_with_a_sample_are_those_of_its_rows_and_the_same_bits_for_any_number_of_threads(
+    n: int, dtype: type
+) -> None:
+    rng = np.random.default_rng(6)
+    rows, shares = rng.normal(2.0, 1.0, (n, 40)).astype(dtype), rng.dirichlet(np.ones(n))
+    matrix, signs = rng.normal(size=(40, 5)).astype(dtype), rng.choice(np.array([-1, 1], dtype), n)
+    R = np.sqrt(n * shares)[:, None] * (rows - shares @ rows)
+    found = []
+    for n_threads in (1, 2, 5):
+        with Workers(n_threads) as workers:
+            sample = RowSample(rows.copy(), shares, workers)
+            found.append((sample.scatter_times(matrix), sample.scatter_within(matrix), sample.sums(signs, 7)))
+            assert sample.total == pytest.approx((R**2).sum(), rel=1e-4)
+            np.testing.assert_allclose(sample.scatter(), R.T @ R, rtol=1e-3, atol=1e-3 * n)
+    times, within, sums = found[0]
+    exact = [R.T @ R @ matrix, matrix.T @ R.T @ R @ matrix, np.stack([signs[i::7] @ R[i::7] for i in range(7)])]
+    for one, wanted in zip((times, within, sums), exact, strict=True):
+        assert one.dtype == dtype
+        np.testing.assert_allclose(
+            one, wanted, atol=1e-5 * abs(wanted).max() * (1 if dtype == np.float32 else 1e-8)
+        )
+    for others in found[1:]:
+        for one, other in zip(found[0], others, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize(("decay", "share"), [(0.9, 0.99), (0.97, 0.98), (0.99, 0.9)])  # the last is nearly flat
+def test_directions_of_products_keep_nearly_as_much_as_all_of_the_scatter_would(
+    decay: float, share: float
+) -> None:
+    rng = np.random.default_rng(7)
+    n_features = 2 * FEW_FEATURES
+    points = rng.normal(size=(3000, n_features)) * decay ** np.arange(n_features)
+    points = (points - points.mean(axis=0)) @ np.linalg.qr(rng.normal(size=(n_features,) * 2))[0]
+    directions = directions_of(points)
+    kept = np.sort(np.linalg.eigvalsh(points.T @ points))[::-1][: directions.shape[1]].sum()
+    assert (points @ directions).var(axis=0).sum() * len(points) > share * kept
+
+
+def test_few_distinct_rows_have_directions_too() -> None:
+    rng = np.random.default_rng(8)
+    points = rng.normal(size=(5, 300))[rng.integers(5, size=400)].astype(np.float32)
+    directions = directions_of(points - points.mean(axis=0))
+    assert np.isfinite(directions).all()
+    np.testing.assert_allclose(directions.T @ directions, np.eye(directions.shape[1]), atol=1e-5)
+    exact = np.linalg.svd(points - points.mean(axis=0), full_matrices=False)[2][:4].T
+    assert captured(directions, exact.astype(np.float64)) > 0.999
