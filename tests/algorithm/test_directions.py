@@ -181,9 +181,7 @@ def test_products_with_a_sample_are_those_of_its_rows_and_the_same_bits_for_any_
 
 
 @pytest.mark.parametrize(("decay", "share"), [(0.9, 0.99), (0.97, 0.98), (0.99, 0.9)])  # the last is nearly flat
-def test_directions_of_products_keep_nearly_as_much_as_all_of_the_scatter_would(
-    decay: float, share: float
-) -> None:
+def test_directions_of_products_keep_nearly_as_much_as_the_scatter_would(decay: float, share: float) -> None:
     rng = np.random.default_rng(7)
     n_features = 2 * FEW_FEATURES
     points = rng.normal(size=(3000, n_features)) * decay ** np.arange(n_features)

@@ -98,28 +98,29 @@ def test_halves_are_the_two_means_of_their_cluster() -> None:
 # ------------------------------------------------------------------------------------------------------ the choice
 
 
+def chosen(losses: list[float], cells: list[int], gains: list[float], takers: dict[int, list[int]]) -> tuple:
+    """Clusters taken away and places of those that are split, with the takers of some of the clusters."""
+    lists = [takers.get(c, []) for c in range(len(losses))]
+    start = np.cumsum([0, *map(len, lists)])
+    listed = np.array([c for one in lists for c in one], np.int32)
+    found = choose_moves(np.array(losses), np.array(cells), np.array(gains), start, listed)
+    return tuple(one.tolist() for one in found)
+
+
 def test_the_cheapest_goes_to_the_most_useful_split_as_long_as_it_gains() -> None:
-    nobody = np.empty(0, np.int64)
-    losses, cells = np.array([5.0, 1.0, 50.0, 2.0, 3.0, 60.0]), np.array([2, 5, 0])
-    assert choose_moves(losses, cells, np.array([4.0, 9.0, 2.5]), lambda _c: nobody) == ([1, 3], [1, 0])
-    assert choose_moves(losses, cells, np.array([0.5, 1.0, 0.0]), lambda _c: nobody) == ([], [])
-    assert choose_moves(np.full(6, np.inf), cells, np.full(3, 1e300), lambda _c: nobody) == ([], [])
+    losses, cells = [5.0, 1.0, 50.0, 2.0, 3.0, 60.0], [2, 5, 0]
+    assert chosen(losses, cells, [4.0, 9.0, 2.5], {}) == ([1, 3], [1, 0])
+    assert chosen(losses, cells, [0.5, 1.0, 0.0], {}) == ([], [])
+    assert chosen([np.inf] * 6, cells, [1e300] * 3, {}) == ([], [])
 
 
 def test_a_cluster_is_never_taken_from_itself() -> None:
-    assert choose_moves(np.array([1.0, 9.0]), np.array([0]), np.array([5.0]), lambda _c: np.array([], int)) == (
-        [],
-        [],
-    )
+    assert chosen([1.0, 9.0], [0], [5.0], {}) == ([], [])
 
 
 def test_whoever_takes_over_points_is_part_of_no_other_move() -> None:
-    losses = np.array([1.0, 2.0, 3.0, 90.0, 90.0])
-    takers = {0: [1], 1: [0], 2: [4], 3: [], 4: []}
     # Cluster 1 takes over the points of 0: it stays, and cannot be split either.
-    removed, split = choose_moves(
-        losses, np.array([3, 1, 4]), np.array([50.0, 40.0, 30.0]), lambda c: np.array(takers[c], np.int64)
-    )
+    removed, split = chosen([1.0, 2.0, 3.0, 90.0, 90.0], [3, 1, 4], [50.0, 40.0, 30.0], {0: [1], 1: [0], 2: [4]})
     assert (removed, split) == ([0], [0])  # the points of 2 would go to 4, which is the next to be split
 
 
@@ -130,9 +131,9 @@ def test_no_cluster_is_part_of_two_moves(seed: int) -> None:
     losses = rng.exponential(size=n)
     cells = rng.permutation(n)[: int(rng.integers(1, n + 1))]
     gains = rng.exponential(size=len(cells)) * rng.choice([0.5, 2.0])
-    takers = [np.setdiff1d(rng.choice(n, int(rng.integers(0, 4))), c) for c in range(n)]
-    removed, split = choose_moves(losses, cells, gains, lambda c: takers[c])
-    taking = {int(t) for c in removed for t in takers[c]}
+    takers = {c: np.setdiff1d(rng.choice(n, int(rng.integers(0, 4))), c).tolist() for c in range(n)}
+    removed, split = chosen(losses.tolist(), cells.tolist(), gains.tolist(), takers)
+    taking = {t for c in removed for t in takers[c]}
     assert len({*removed, *cells[split].tolist()}) == 2 * len(removed)
     assert not taking & {*removed, *cells[split].tolist()}
     assert all(gains[place] > losses[c] for c, place in zip(removed, split, strict=True))

@@ -160,13 +160,18 @@ class LocalPoints:
         self.put_back()
         # Fixed blocks: the same products for any number of threads.
         step = min(self.source.rows_per_block, len(self))
-        blocks = [np.empty((step, self.n_features), self.frame.dtype) for _ in range(self.workers.n_threads)]
+        there = self.as_they_lie()
+        n_blocks = self.workers.n_threads if there is None else 0
+        blocks = [np.empty((step, self.n_features), self.frame.dtype) for _ in range(n_blocks)]
 
         def work(thread: int, first: int, last: int) -> None:
             for low in range(first * step, min(last * step, len(self)), step):
                 high = min(low + step, len(self))
-                block = blocks[thread][: high - low]
-                self._enter(low, high, None, block)
+                if there is None:
+                    block = blocks[thread][: high - low]
+                    self._enter(low, high, None, block)
+                else:
+                    block = there[low:high]
                 np.dot(block, directions, projected[low:high])
 
         self.workers.run(work, -(-len(self) // step))

@@ -12,13 +12,14 @@ cluster that takes over points, is part of another move: losses and gains add up
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from ..kernels.moves import pair_moves
 from ..kernels.rivals import two_nearest
+from ..kernels.totals import add_by_label
 from ..parallel import Workers
 from .cells import sort_by_cluster
 from .inside_cells import cluster_inside, seed_inside
@@ -31,9 +32,8 @@ TRIED = 0.25
 SAMPLE = 64
 STEPS = 6
 
-#: Rows whose errors are added up at once, and how many times as many have their distances at hand.
-AT_ONCE = 1 << 12
-BLOCKS = 16
+#: Points whose distances are at hand at a time; more, where there are more clusters than a sixteenth of that.
+AT_ONCE = 1 << 16
 
 
 @runtime_checkable
@@ -110,9 +110,11 @@ def relocate(
     def members(cluster: int) -> np.ndarray:
         return order[start[cluster] : start[cluster + 1]]
 
-    removed, split = choose_moves(losses, halves.cells, gains, lambda cluster: rivals[members(cluster)])
+    takers = room[: len(order)] if len(room) >= len(order) else np.empty_like(order, np.int32)
+    rivals.take(order, out=takers, mode="clip")  # which needs no memory of its own
+    removed, split = choose_moves(losses, halves.cells, gains, start, takers)
     means, n_points = means.copy(), 0
-    for cluster, place in zip(removed, split, strict=True):
+    for cluster, place in zip(removed.tolist(), split.tolist(), strict=True):
         kept = halves.cells[place]
         gone, stay = members(cluster), members(kept)
         come = stay[halves.nearer[stay] == 2 * place + 1]
@@ -132,9 +134,9 @@ def errors_and_losses(
     Winners (N', C') are changed: the first is the nearest of those looked at, the second the second nearest.
     """
     n_clusters, used = len(means), means.astype(points.dtype)
-    step = BLOCKS * max(AT_ONCE, n_clusters)
+    step = max(AT_ONCE, 16 * n_clusters)
     distances = np.empty((2, min(step, len(points))), points.dtype)
-    errors, losses = np.zeros((2, n_clusters))
+    errors, losses, nowhere = np.zeros((3, n_clusters))
     for low in range(0, len(points), step):
         some, known = points[low : low + step], winners[low : low + step]
 
@@ -143,21 +145,10 @@ def errors_and_losses(
 
         workers.run(work, len(some))
         near, far = distances[:, : len(some)]
-        errors += sums_by_cluster(known[:, 0], weights[low : low + step], near, n_clusters)
+        add_by_label(known, weights[low : low + step], near, errors, nowhere)
         far -= near
-        losses += sums_by_cluster(known[:, 0], weights[low : low + step], far, n_clusters)
+        add_by_label(known, weights[low : low + step], far, losses, nowhere)
     return errors, losses
-
-
-def sums_by_cluster(labels: np.ndarray, weights: np.ndarray, values: np.ndarray, n_clusters: int) -> np.ndarray:
-    """Sum of weights times values (n,) by label, those below 0 left out; (C,) float64, some rows at a time."""
-    sums, step = np.zeros(n_clusters), max(AT_ONCE, n_clusters)
-    for low in range(0, len(labels), step):
-        some = slice(low, low + step)
-        counting = labels[some] >= 0
-        terms = (weights[some] * values[some])[counting]
-        sums += np.bincount(labels[some][counting], terms, n_clusters)
-    return sums
 
 
 @dataclass(frozen=True)
@@ -219,15 +210,16 @@ def split_in_two(
         points, weights, order, start, pairs.ravel(), centre_start, SAMPLE, STEPS, nearer, distances, workers,
         label=True,
     )  # fmt: skip
-    errors = sums_by_cluster(nearer, weights, distances, 2 * len(cells)).reshape(-1, 2).sum(axis=1)
-    masses = sums_by_cluster(nearer, weights, np.broadcast_to(1.0, len(points)), 2 * len(cells)).reshape(-1, 2)
-    errors[(masses == 0).any(axis=1)] = np.inf
+    sums, masses = np.zeros((2, 2 * len(cells)))
+    add_by_label(nearer[:, None], weights, distances, sums, masses)
+    errors = sums.reshape(-1, 2).sum(axis=1)
+    errors[(masses.reshape(-1, 2) == 0).any(axis=1)] = np.inf
     return Halves(cells, centres.reshape(-1, 2, points.shape[1]), errors, nearer, n_evaluations + more)
 
 
 def choose_moves(
-    losses: np.ndarray, cells: np.ndarray, gains: np.ndarray, takers: Callable[[int], np.ndarray]
-) -> tuple[list[int], list[int]]:
+    losses: np.ndarray, cells: np.ndarray, gains: np.ndarray, start: np.ndarray, takers: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Which clusters are taken away, and which are split instead.
 
     Parameters
@@ -238,34 +230,22 @@ def choose_moves(
         Clusters that can be split.
     gains : (k,) float64
         What that would take from the error.
-    takers : callable
+    start : (C + 1,) int64
+        Where the takers of each cluster begin.
+    takers : (n,) int32
         Clusters that would take over the points of one, as often as may be.
 
     Returns
     -------
-    removed : list of int
+    removed : (n_moves,) int64
         Clusters.
-    split : list of int
+    split : (n_moves,) int64
         For each of them a place in `cells`.
     """
-    cheapest = iter(np.argsort(losses, kind="stable").tolist())
-    involved = np.zeros(len(losses), bool)
-    removed, split = [], []
-    for place in np.argsort(-gains, kind="stable").tolist():
-        if involved[cells[place]]:
-            continue
-        involved[cells[place]] = True  # not to be taken away itself, or to take over points
-        near = np.empty(0, np.int64)
-        for cluster in cheapest:  # what has been passed over is part of a move already, and stays so
-            near = takers(cluster)
-            if not (involved[cluster] or involved[near].any()):
-                break
-        else:
-            break
-        if not gains[place] > losses[cluster]:
-            break
-        involved[cluster] = True
-        involved[near] = True
-        removed.append(cluster)
-        split.append(place)
-    return removed, split
+    cheapest, dearest = np.argsort(losses, kind="stable"), np.argsort(-gains, kind="stable")
+    moves = np.empty((2, len(cells)), np.int64)
+    n_moves = pair_moves(
+        cheapest, losses[cheapest], start[cheapest], start[cheapest + 1], takers, cells[dearest], gains[dearest],
+        np.zeros(len(losses), np.bool_), moves,
+    )  # fmt: skip
+    return cheapest[moves[0, :n_moves]], dearest[moves[1, :n_moves]]

@@ -145,7 +145,7 @@ def one_step(
 def means_of_labels(
     points: LocalPoints, weights: np.ndarray, labels: np.ndarray, n_clusters: int, workers: Workers
 ) -> np.ndarray:
-    """Weighted means (C, D) float64 of every cluster's points, which are fetched as they are needed.
+    """Weighted means (C, D) float64 of every cluster's points, which are fetched as they are needed, if at all.
 
     Parameters
     ----------
@@ -158,8 +158,15 @@ def means_of_labels(
     order, start = sort_by_cluster(labels, n_clusters)
     if not points.source.quick or not np.diff(start).all():
         return lift(points.array, weights, labels, n_clusters, 0, workers).means
-    runs = runs_of_groups(start, rows_at_once(points.n_features * points.frame.dtype.itemsize))
     means, nowhere = np.empty((n_clusters, points.n_features)), np.empty(0, points.frame.dtype)
+    there = points.as_they_lie()
+    if there is not None:
+        workers.run(
+            lambda _thread, first, last: mean_of_groups(first, last, there, weights, order, start, means, nowhere),
+            n_clusters,
+        )
+        return means
+    runs = runs_of_groups(start, rows_at_once(points.n_features * points.frame.dtype.itemsize))
 
     def work(_thread: int, first: int, last: int) -> None:
         for a, b in zip(runs[first:last], runs[first + 1 : last + 1], strict=True):

@@ -62,7 +62,7 @@ def begin_scatter(
     stored, scale, weights : as for `Scatter`
     rng : numpy Generator
     """
-    rows = draw_sample(*stored.shape, rng)
+    rows = draw_sample(stored.shape[0], stored.shape[1], rng)
     return None if rows is None else Scatter(stored, scale, weights, upload(rows, stored.device))
 
 
