@@ -111,7 +111,8 @@ def relocate(
         return order[start[cluster] : start[cluster + 1]]
 
     takers = room[: len(order)] if len(room) >= len(order) else np.empty_like(order, np.int32)
-    rivals.take(order, out=takers, mode="clip")  # which needs no memory of its own
+    for low in range(0, len(order), AT_ONCE):  # NumPy copies both for as many as are looked up at once
+        takers[low : low + AT_ONCE] = rivals[order[low : low + AT_ONCE]]
     removed, split = choose_moves(losses, halves.cells, gains, start, takers)
     means, n_points = means.copy(), 0
     for cluster, place in zip(removed.tolist(), split.tolist(), strict=True):
