@@ -149,12 +149,16 @@ OURS: list[tuple[int | None, int, dict[str, Any]]] = [
     (256, 3, {}),
     (None, 1, {"n_candidates": 32, "truncation": 2}),
     (None, 1, {}),
+    (None, 2, {"n_candidates": 64, "truncation": 2}),
     (None, 3, {"truncation": 2}),
     (None, 3, {}),
+    (None, 4, {"n_candidates": 64, "truncation": 2}),
     (None, 4, {"truncation": 2}),
     (None, 6, {}),
+    (None, 8, {"n_candidates": 64, "truncation": 2}),
     (None, 12, {"tol": 1e-5}),
     (None, 25, {"tol": 1e-5}),
+    (None, 25, {"tol": 1e-5, "n_init": 4}),  # of few clusters some attempts end lower than others
     (None, 100, {"tol": 1e-6}),
     (None, 12, {"tol": 1e-6, "truncation": 1}),  # with very few features k-means ends lower than a mixture
     (None, 50, {"tol": 1e-6, "truncation": 1}),
