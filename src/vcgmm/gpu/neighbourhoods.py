@@ -75,12 +75,23 @@ class DeviceNeighbourhoods:
         self.candidates = torch.full((n_clusters, self.width), -1, dtype=torch.int32, device=device)
         self.ordered = torch.empty_like(self.candidates)
         self.lists = lists_of(self.candidates)
+        self._ahead: tuple[torch.Tensor, int] | None = None
+
+    def update_ahead(self, means: torch.Tensor) -> None:
+        """Make the next update before it is asked for: the device need not wait for that.
+
+        Nobody must look at anything here before, and it must be asked for with these means, (C, D) float32.
+        """
+        self._ahead = (means, self.update(means))
 
     def update(self, means: torch.Tensor) -> int:
         """Find neighbours and candidates for these means (C, D) float32; returns the number of distances computed.
 
         Linked anew as often as on the CPU: at first, then every few updates.
         """
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None and ahead[0] is means:
+            return ahead[1]
         linked = self._is_linked_next
         n_evaluations = self._link(means) if linked else 0
         if linked or self.n_explore:
