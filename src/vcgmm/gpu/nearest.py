@@ -54,6 +54,21 @@ class Lists:
 
 
 @dataclass(frozen=True)
+class Listed:
+    """Who is on which list, at a glance.
+
+    Attributes
+    ----------
+    table : (n_cells, L) int32 tensor
+        The lists, each in ascending order, or where they are marked a bit for every centre, 32 of them a number.
+    marked : bool
+    """
+
+    table: torch.Tensor
+    marked: bool = False
+
+
+@dataclass(frozen=True)
 class Posterior:
     """What a search finds beside winners, where it is an E-step: as in `search_tiles`.
 
@@ -251,7 +266,7 @@ def prepare_search(
 
 def unlisted_distances(
     points: DevicePoints,
-    table: torch.Tensor,
+    listed: Listed,
     centres: torch.Tensor,
     old: torch.Tensor,
     costs: Costs | None = None,
@@ -261,8 +276,7 @@ def unlisted_distances(
     Parameters
     ----------
     points : DevicePoints
-    table : (C, L) int32 tensor
-        The lists, each in ascending order.
+    listed : Listed
     centres : (C, D) float32 tensor
     old : (N', C') int32 tensor, -1 for none
     costs : Costs, optional
@@ -272,7 +286,7 @@ def unlisted_distances(
     -------
     (N', C') float32 tensor, infinite for those that are on the list or that do not exist
     """
-    extra, launch = prepare_unlisted(Room(old.device), points, table, centres, old, costs)
+    extra, launch = prepare_unlisted(Room(old.device), points, listed, centres, old, costs)
     launch()
     return extra
 
@@ -280,21 +294,21 @@ def unlisted_distances(
 def prepare_unlisted(
     room: Room,
     points: DevicePoints,
-    table: torch.Tensor,
+    listed: Listed,
     centres: torch.Tensor,
     old: torch.Tensor,
     costs: Costs | None,
 ) -> tuple[torch.Tensor, Callable[[], None]]:
     """Likewise, as soon as and as often as it is launched."""
-    n_points, n_best = old.shape
+    (n_points, n_best), table = old.shape, listed.table
     extra, unlisted = room("extra", old.shape), room("unlisted", old.shape, torch.int32)
     form, precisions, offsets = Costs.parts(costs, centres)
     launch = unlisted_costs.bound(
         (pieces_of(n_points, LOOKED_UP),), points.stored, points.stored.stride(0), points.n_features, points.scale,
         n_points, old, table, table.shape[1], centres, centres.stride(0), precisions, offsets, unlisted, extra,
-        N_BEST=n_best, COLUMNS=power_of_two(n_best), STEPS=table.shape[1].bit_length(),
-        POINTS=LOOKED_UP, PAIRS=COMPARED, FEATURES=min(PAIR_FEATURES, power_of_two(points.n_features)),
-        FORM=form,
+        N_BEST=n_best, COLUMNS=power_of_two(n_best), MARKED=listed.marked,
+        STEPS=0 if listed.marked else table.shape[1].bit_length(), POINTS=LOOKED_UP, PAIRS=COMPARED,
+        FEATURES=min(PAIR_FEATURES, power_of_two(points.n_features)), FORM=form,
     )  # fmt: skip
     return extra, launch
 

@@ -302,7 +302,7 @@ class DeviceSearch:
         cells = self._cells or self._group(len(means))
         self._cells, extra = None, None
         if not self._only_labels:
-            extra, look_up = room.again(prepare_unlisted, points, near.ordered, means, self.winners, costs)
+            extra, look_up = room.again(prepare_unlisted, points, near.listed, means, self.winners, costs)
             look_up()
         given = (points, cells, means, near.lists, self.winners, extra, precision, self._posterior, costs)
         facts, run = room.again(_searched, *given)
