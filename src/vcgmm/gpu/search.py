@@ -265,11 +265,12 @@ class DeviceSearch:
         given = as_tensor(means, self.points.device)
         cells = self._cells or self._group(len(given))
         moved = relocate(self.points, cells.order, self.winners, given, draws, cells.per_row)
+        del cells
+        self._begin_anew(moved.error)
         if self.links_ahead:  # while the host finds its way to the next E-step
             used = aligned(as_tensor(moved.means, self.points.device), self._used)
             self.neighbourhoods.update_ahead(used)
             self._moved = (moved.means, used)
-        self._begin_anew(moved.error)
         return moved
 
     def state(self) -> State:
