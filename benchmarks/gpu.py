@@ -397,7 +397,7 @@ def _roofline(X: torch.Tensor, n_clusters: int, mode: str, bandwidth: float, rat
     tiles = tiling(n_features, n / n_clusters, lists.longest, mode)
     pieces = cut(groups.start, tiles.points, n)
     n_tiles = int((pieces.table[:, 1] < pieces.table[:, 2]).sum())
-    extra = unlisted_distances(points, search.neighbourhoods.ordered, used, search.winners)
+    extra = unlisted_distances(points, search.neighbourhoods.listed, used, search.winners)
     n_extra = int(torch.isfinite(extra).sum())
     posterior = Posterior.empty((n, 5), n_clusters, DEVICE).with_facts(len(pieces))
     winners = search.winners.clone()
@@ -417,7 +417,7 @@ def _roofline(X: torch.Tensor, n_clusters: int, mode: str, bandwidth: float, rat
             2.0 * n_tiles * tiles.points * 128 * n_features,
         ),
         "unlisted (lookup and pairs)": (
-            lambda: unlisted_distances(points, search.neighbourhoods.ordered, used, search.winners),
+            lambda: unlisted_distances(points, search.neighbourhoods.listed, used, search.winners),
             n * 5 * (4 + 28 + 4) + n_extra * (row + mean),
             3.0 * n_extra * n_features,
         ),

@@ -75,6 +75,25 @@ def test_centres_move_to_the_means_of_their_points(device: Any, steps: int) -> N
     assert torch.equal(found, again)
 
 
+@pytest.mark.parametrize("precision", ["tf32", "bf16"])
+@pytest.mark.parametrize("n_features", [3, 50, 70])  # all features of short rows are multiplied at once
+def test_centres_of_few_digits_are_near_the_means(device: Any, n_features: int, precision: str) -> None:
+    rng = np.random.default_rng(0)
+    sites = 8.0 * rng.permutation(60)[:, None] + rng.normal(size=(60, n_features))
+    labels = rng.integers(60, size=900)
+    cells, start = (labels >= 40).astype(np.int32), np.array([0, 40, 60])
+    X, weights = sites[labels] + 0.1 * rng.normal(size=(900, n_features)), rng.uniform(0.5, 1.5, 900)
+    frame = Frame(np.zeros(n_features), 1.0, np.dtype(np.float32))
+    masses = torch.from_numpy(weights.astype(np.float32)).to(device)
+    points = DevicePoints(torch.from_numpy(X.astype(np.float32)).to(device), 1.0, masses, frame, precision)
+    groups = sort_by_group(torch.from_numpy(cells).to(device), 2)
+    origins = torch.full((2, n_features), 240.0, device=device)
+    centres = aligned(torch.from_numpy(sites).to(device))
+    found = lloyd_steps(points, groups, origins, lists_between(start, device), centres, 1)
+    expected = one_step(X, weights, cells, start, sites, 1.0)
+    np.testing.assert_allclose(found.cpu().numpy(), expected, atol=240 / 2**11)
+
+
 @pytest.mark.parametrize("n_features", [5, 16, 70])
 def test_rows_are_gathered_as_aligned_centres(device: Any, n_features: int) -> None:
     X = torch.arange(30.0 * n_features, device=device).view(30, n_features).to(torch.bfloat16)

@@ -42,11 +42,15 @@ def test_equal_clusters_have_themselves_first(device: Any) -> None:
 
 
 @pytest.mark.parametrize("n_explore", [0, 3])
-@pytest.mark.parametrize("compared", [512, 1])  # put together by one kernel, or by many
+@pytest.mark.parametrize(
+    ("compared", "marked"), [(512, True), (1, False)]
+)  # put together by one kernel, or by many
 def test_candidates_are_those_of_the_cpu(
-    device: Any, n_explore: int, compared: int, monkeypatch: pytest.MonkeyPatch
+    device: Any, n_explore: int, compared: int, marked: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "COMPARED", compared)
+    if not marked:
+        monkeypatch.setattr(module, "MARKED", 0)
     n_clusters, length = 60, 16
     means = means_of(device, n_clusters)
     near = DeviceNeighbourhoods(n_clusters, 4, length, n_explore, 0, device)
@@ -66,7 +70,13 @@ def test_candidates_are_those_of_the_cpu(
     assert candidates[:, :length].tolist() == expected.tolist()
     assert candidates.shape == (n_clusters, length + n_explore)
     assert all(len(set(row)) == length + n_explore for row in candidates.tolist())
-    assert (near.ordered.cpu().numpy() == np.sort(candidates, axis=1)).all()
+    table = near.listed.table.cpu().numpy()
+    if marked:
+        bits = (table[:, :, None] >> np.arange(32)) & 1
+        expected = (candidates[:, :, None] == np.arange(32 * table.shape[1])).any(1)
+        assert (bits.reshape(n_clusters, -1) == expected).all()
+    else:
+        assert (table == np.sort(candidates, axis=1)).all()
 
 
 def test_exploring_more_than_there_is_gives_all(device: Any) -> None:
@@ -133,3 +143,13 @@ def test_different_ids_in_the_order_in_which_they_come(
         for row, answer in zip(ids.tolist(), found, strict=True):
             expected = list(dict.fromkeys(i for i in row if i >= 0))
             assert answer == (expected + [-1] * count)[:count]
+
+
+def test_an_update_that_was_made_before_is_not_made_again(device: Any) -> None:
+    ahead, plain = (DeviceNeighbourhoods(9, 2, 6, 0, 0, device) for _ in range(2))
+    means = means_of(device, 9)
+    ahead.update_ahead(means)
+    assert (ahead.update(means), ahead.n_updates) == (plain.update(means), plain.n_updates)
+    assert torch.equal(ahead.candidates, plain.candidates)
+    ahead.update(means)
+    assert ahead.n_updates == 2

@@ -155,12 +155,13 @@ def test_a_search_goes_on_from_there_the_same_way_twice(device: Any) -> None:
     X = blobs()
     means = badly_placed(X)
     bits = []
-    for _ in range(2):
+    for links_ahead in (False, True):  # who asks for it goes on no differently
         points = make_points(X, device)
         near = DeviceNeighbourhoods(N_CLUSTERS, 3, 12, 0, 1, device)
         labels = torch.from_numpy(winners_of(X, means, 1)[:, 0]).to(device)
         search = DeviceSearch(points, labels, near, N_BEST, float(squares(X, means).min(1).sum()), 1e-6)
         assert isinstance(search, Relocating)
+        search.links_ahead = links_ahead
         search.e_step(means, None)
         found = search.relocate(means, np.random.default_rng(3))
         statistics = search.e_step(found.means, None)

@@ -14,6 +14,7 @@ from vcgmm.algorithm.frame import Frame  # noqa: E402
 from vcgmm.gpu import nearest  # noqa: E402
 from vcgmm.gpu.cells import cut, sort_by_group  # noqa: E402
 from vcgmm.gpu.nearest import (  # noqa: E402
+    Listed,
     Posterior,
     distances_of,
     lists_between,
@@ -197,13 +198,16 @@ def test_without_a_precision_the_nearest_takes_all(device: Any) -> None:
     )
 
 
+@pytest.mark.parametrize("marked", [False, True])
 @pytest.mark.parametrize("n_features", [3, 200])
-def test_winners_of_before_stay_though_they_are_on_no_list(device: Any, n_features: int) -> None:
+def test_winners_of_before_stay_though_they_are_on_no_list(device: Any, n_features: int, marked: bool) -> None:
     X, means = normal(device, 40, n_features), normal(device, 9, n_features, seed=1)
     exact = squares(X, means)
     old = exact.argsort(1)[:, :2].to(torch.int32).contiguous()  # the best there are
     table = torch.stack([(torch.arange(3, device=device) + c) % 9 for c in range(9)]).to(torch.int32)
-    extra = unlisted_distances(make_points(X), table.sort(1).values, means, old)
+    marks = (1 << table).sum(1, keepdim=True, dtype=torch.int32)
+    there = Listed(marks, marked=True) if marked else Listed(table.sort(1).values)
+    extra = unlisted_distances(make_points(X), there, means, old)
     listed = (table[old[:, 0].long()][:, :, None] == old[:, None, :]).any(1)
     assert (~listed).sum() > nearest.COMPARED  # not all at once
     assert torch.isinf(extra[listed]).all()
@@ -225,7 +229,7 @@ def test_winners_of_before_stay_though_they_are_on_no_list(device: Any, n_featur
 def test_a_point_without_winners_of_before_has_none_unlisted(device: Any) -> None:
     old = torch.tensor([[0, -1], [1, -1]], dtype=torch.int32, device=device)
     table = torch.tensor([[0, 1], [0, 1]], dtype=torch.int32, device=device)
-    extra = unlisted_distances(make_points(normal(device, 2, 2)), table, normal(device, 2, 2), old)
+    extra = unlisted_distances(make_points(normal(device, 2, 2)), Listed(table), normal(device, 2, 2), old)
     assert torch.isinf(extra).all()
 
 

@@ -7,6 +7,7 @@ points are, and only single numbers, and places that are few, come to the host.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -163,6 +164,14 @@ class Told:
     def __float__(self) -> float:
         """The first of them, likewise."""
         return self.tolist()[0]
+
+
+class ToldSum(Told):
+    """Numbers of which the host wants to know the sum."""
+
+    def __float__(self) -> float:
+        """All of them added up; the host waits for them."""
+        return math.fsum(self.tolist())
 
 
 def on_host(array: Any) -> np.ndarray:

@@ -110,9 +110,14 @@ class DeviceAttempts(Attempts):
             points.device,
         )
         about = (points, labels, near, settings.truncation, error, self.problem.variance_floor)
-        if settings.is_shared:
-            return DeviceSearch(*about)
-        return DeviceJointSearch(*about, FAMILIES[settings.covariance_type])
+        search = (
+            DeviceSearch(*about)
+            if settings.is_shared
+            else DeviceJointSearch(*about, FAMILIES[settings.covariance_type])
+        )
+        # On the sphere means are changed once more, and who keeps a state has to have one from before.
+        search.links_ahead = settings.metric == "euclidean" and self.keep is None
+        return search
 
     def _restore(self, snapshot: Snapshot) -> tuple[Snapshot, Search]:
         """The attempt in which a snapshot was taken, with its means where the points are."""

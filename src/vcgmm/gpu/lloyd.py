@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 
 from ..kernels.lloyd import STEP_LENGTH
-from .cells import Groups, cut, sort_by_group
+from .cells import Groups, Pieces, cut, sort_by_group
 from .kernels.lloyd import move_centres, sum_by_nearest
-from .nearest import Lists, nearest_listed
+from .kernels.narrow import sum_tiles
+from .nearest import Lists, is_narrow, nearest_listed
 from .points import DevicePoints
 from .sizes import power_of_two
 from .sums import Entries, weighted_sums
@@ -15,6 +18,9 @@ from .tiling import REGISTERS, aligned
 
 #: Points, centres at most and features of a product, and warps that compute it.
 POINTS, CENTRES, FEATURES, WARPS = 64, 64, 16, 4
+
+#: Points and centres of a product, where all features of short rows are multiplied at once, and registers.
+NARROW_POINTS, NARROW_CENTRES, NARROW_REGISTERS = 128, 32, 168
 
 #: Sums by tile of at most so many values are kept.
 SUMMED_VALUES = 1 << 28
@@ -68,20 +74,16 @@ def _by_tiles(
 ) -> torch.Tensor:
     """With two kernels a step: a host that has to launch a dozen is slower than the device on small data."""
     n_cells, n_features, start, width = len(lists), points.n_features, lists.start, lists.longest
-    pieces = cut(groups.start, POINTS, len(groups.order))
+    narrow = is_narrow(points, points.precision)
+    size = NARROW_POINTS if narrow else POINTS
+    pieces = cut(groups.start, size, len(groups.order))
     sums = torch.empty(len(pieces) * width * (n_features + 1), dtype=torch.float32, device=points.device)
-    tiles = min(MOST_ADDED_TILES, max(ADDED_TILES, power_of_two(len(groups.order) // (POINTS * n_cells))))
-    sum_up = sum_by_nearest.bound(
-        (len(pieces),), points.stored, points.stored.stride(0), n_features, points.scale, groups.order,
-        pieces.table, origins, origins.stride(0), start, width, centres, centres.stride(0), points.weights, sums,
-        POINTS=POINTS, CENTRES=min(CENTRES, max(16, power_of_two(width))), FEATURES=FEATURES,
-        GRAIN=points.grain, MODE=points.precision, num_warps=WARPS, num_stages=1,
-        maxnreg=REGISTERS,
-    )  # fmt: skip
+    tiles = min(MOST_ADDED_TILES, max(ADDED_TILES, power_of_two(len(groups.order) // (size * n_cells))))
+    sum_up = (_sum_narrow if narrow else _sum_up)(points, groups, pieces, origins, lists, centres, sums)
     lengths = _lengths(steps)
     move = {
         length: move_centres.bound(
-            (n_cells, width), sums, groups.start, POINTS, n_features, origins, origins.stride(0), start, width,
+            (n_cells, width), sums, groups.start, size, n_features, origins, origins.stride(0), start, width,
             centres, centres.stride(0), length, TILES=tiles,
             FEATURES=min(ADDED_FEATURES, power_of_two(n_features)), num_warps=tiles // WARP_TILES,
         )
@@ -91,6 +93,46 @@ def _by_tiles(
         sum_up()
         move[length]()
     return centres
+
+
+def _sum_up(
+    points: DevicePoints,
+    groups: Groups,
+    pieces: Pieces,
+    origins: torch.Tensor,
+    lists: Lists,
+    centres: torch.Tensor,
+    sums: torch.Tensor,
+) -> Callable[[], None]:
+    """What adds up the points of each tile by centre."""
+    width = lists.longest
+    return sum_by_nearest.bound(
+        (len(pieces),), points.stored, points.stored.stride(0), points.n_features, points.scale, groups.order,
+        pieces.table, origins, origins.stride(0), lists.start, width, centres, centres.stride(0), points.weights,
+        sums, POINTS=pieces.size, CENTRES=min(CENTRES, max(16, power_of_two(width))), FEATURES=FEATURES,
+        GRAIN=points.grain, MODE=points.precision, num_warps=WARPS, num_stages=1,
+        maxnreg=REGISTERS,
+    )  # fmt: skip
+
+
+def _sum_narrow(
+    points: DevicePoints,
+    groups: Groups,
+    pieces: Pieces,
+    origins: torch.Tensor,
+    lists: Lists,
+    centres: torch.Tensor,
+    sums: torch.Tensor,
+) -> Callable[[], None]:
+    """Likewise for short rows, all features at once."""
+    width = lists.longest
+    return sum_tiles.bound(
+        (len(pieces),), points.stored, points.stored.stride(0), points.n_features, points.scale, groups.order,
+        pieces.table, origins, origins.stride(0), lists.ids, lists.start, width, centres, centres.stride(0),
+        points.weights, sums, POINTS=pieces.size, CENTRES=min(NARROW_CENTRES, max(16, power_of_two(width))),
+        FEATURES=max(16, power_of_two(points.n_features)), GRAIN=points.grain, MODE=points.precision,
+        num_warps=WARPS, num_stages=1, maxnreg=NARROW_REGISTERS,
+    )  # fmt: skip
 
 
 def _by_sorting(

@@ -10,6 +10,7 @@ import torch
 
 from .cells import Groups, Pieces, cut, label_type
 from .costs import Costs
+from .kernels.narrow import nearest_of_tiles
 from .kernels.search import search_tiles, unlisted_costs
 from .kernels.sums import pair_distances
 from .points import DevicePoints, upload
@@ -22,6 +23,10 @@ PAIRS, PAIR_FEATURES = 32, 128
 
 #: Points whose old winners one program looks up, and those not listed that it compares at a time.
 LOOKED_UP, COMPARED = 64, 16
+
+#: Rows of so many features at most are held as a whole while the nearest centre is looked for, so many at a time,
+#: and so many centres of lists that are long on average or short.
+NARROW, NARROW_POINTS, NARROW_CENTRES, NARROW_FEW, LONG = 64, 128, 128, 32, 64
 
 #: Numbers that a tile of an E-step adds up.
 N_FACTS = 4
@@ -46,6 +51,21 @@ class Lists:
     def __len__(self) -> int:
         """Number of cells."""
         return int(self.start.shape[0]) - 1
+
+
+@dataclass(frozen=True)
+class Listed:
+    """Who is on which list, at a glance.
+
+    Attributes
+    ----------
+    table : (n_cells, L) int32 tensor
+        The lists, each in ascending order, or where they are marked a bit for every centre, 32 of them a number.
+    marked : bool
+    """
+
+    table: torch.Tensor
+    marked: bool = False
 
 
 @dataclass(frozen=True)
@@ -131,6 +151,9 @@ def nearest_listed(
     ids = torch.empty(shape, dtype=torch.int32, device=points.device)
     near = torch.empty(shape, dtype=torch.float32, device=points.device)
     mode = mode or points.precision
+    if n_best == 1 and costs is None and is_narrow(points, mode):
+        _nearest_narrow(points, groups, origins, lists, centres, mode, ids, near, by_place=by_place)
+        return ids, near
     tiles = tiling(points.n_features, len(groups.order) / max(1, len(lists)), lists.longest, mode)
     pieces = cut(groups.start, tiles.points, len(groups.order))
     prepare_search(
@@ -138,6 +161,35 @@ def nearest_listed(
         by_place=by_place,
     )()  # fmt: skip
     return ids, near
+
+
+def is_narrow(points: DevicePoints, mode: str) -> bool:
+    """Whether rows are so short that all of their features are multiplied at once."""
+    return points.n_features <= NARROW and mode != "fp32"
+
+
+def _nearest_narrow(
+    points: DevicePoints,
+    groups: Groups,
+    origins: torch.Tensor,
+    lists: Lists,
+    centres: torch.Tensor,
+    mode: str,
+    ids: torch.Tensor,
+    near: torch.Tensor,
+    *,
+    by_place: bool,
+) -> None:
+    """Find the nearest centre of short rows, as in `nearest_listed`."""
+    at_once = NARROW_CENTRES if len(centres) >= LONG * len(lists) else NARROW_FEW
+    pieces = cut(groups.start, NARROW_POINTS, len(groups.order))
+    nearest_of_tiles[(len(pieces),)](
+        points.stored, points.stored.stride(0), points.n_features, points.scale, groups.order, pieces.table,
+        origins, origins.stride(0), lists.ids, lists.start, centres, centres.stride(0), ids, near,
+        POINTS=NARROW_POINTS, CENTRES=min(at_once, max(16, power_of_two(lists.longest))),
+        FEATURES=max(16, power_of_two(points.n_features)), GRAIN=points.grain, MODE=mode, BY_PLACE=by_place,
+        num_warps=4, num_stages=1,
+    )  # fmt: skip
 
 
 def prepare_search(
@@ -214,7 +266,7 @@ def prepare_search(
 
 def unlisted_distances(
     points: DevicePoints,
-    table: torch.Tensor,
+    listed: Listed,
     centres: torch.Tensor,
     old: torch.Tensor,
     costs: Costs | None = None,
@@ -224,8 +276,7 @@ def unlisted_distances(
     Parameters
     ----------
     points : DevicePoints
-    table : (C, L) int32 tensor
-        The lists, each in ascending order.
+    listed : Listed
     centres : (C, D) float32 tensor
     old : (N', C') int32 tensor, -1 for none
     costs : Costs, optional
@@ -235,7 +286,7 @@ def unlisted_distances(
     -------
     (N', C') float32 tensor, infinite for those that are on the list or that do not exist
     """
-    extra, launch = prepare_unlisted(Room(old.device), points, table, centres, old, costs)
+    extra, launch = prepare_unlisted(Room(old.device), points, listed, centres, old, costs)
     launch()
     return extra
 
@@ -243,21 +294,21 @@ def unlisted_distances(
 def prepare_unlisted(
     room: Room,
     points: DevicePoints,
-    table: torch.Tensor,
+    listed: Listed,
     centres: torch.Tensor,
     old: torch.Tensor,
     costs: Costs | None,
 ) -> tuple[torch.Tensor, Callable[[], None]]:
     """Likewise, as soon as and as often as it is launched."""
-    n_points, n_best = old.shape
+    (n_points, n_best), table = old.shape, listed.table
     extra, unlisted = room("extra", old.shape), room("unlisted", old.shape, torch.int32)
     form, precisions, offsets = Costs.parts(costs, centres)
     launch = unlisted_costs.bound(
         (pieces_of(n_points, LOOKED_UP),), points.stored, points.stored.stride(0), points.n_features, points.scale,
         n_points, old, table, table.shape[1], centres, centres.stride(0), precisions, offsets, unlisted, extra,
-        N_BEST=n_best, COLUMNS=power_of_two(n_best), STEPS=table.shape[1].bit_length(),
-        POINTS=LOOKED_UP, PAIRS=COMPARED, FEATURES=min(PAIR_FEATURES, power_of_two(points.n_features)),
-        FORM=form,
+        N_BEST=n_best, COLUMNS=power_of_two(n_best), MARKED=listed.marked,
+        STEPS=0 if listed.marked else table.shape[1].bit_length(), POINTS=LOOKED_UP, PAIRS=COMPARED,
+        FEATURES=min(PAIR_FEATURES, power_of_two(points.n_features)), FORM=form,
     )  # fmt: skip
     return extra, launch
 

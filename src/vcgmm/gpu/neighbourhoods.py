@@ -11,8 +11,8 @@ from ..algorithm.cells import FOLLOWERS, GROUP_SIZE, LINKED_AT_FIRST, LINKED_EVE
 from ..algorithm.random import generator
 from ..kernels.neighbors import BAND
 from .cells import Groups, label_type, sort_by_group
-from .kernels.ranking import compare_all, join_lists, list_by_band
-from .nearest import lists_of
+from .kernels.ranking import compare_all, join_lists, list_by_band, mark_listed
+from .nearest import Listed, lists_of
 from .ranking import AT_ONCE, COMPARED, distinct_in_order, in_order, ranked
 from .sizes import pieces_of, power_of_two
 
@@ -21,6 +21,10 @@ ALL_COMPARED = 4096
 
 #: Clusters, others and features of them that a program compares at a time.
 COMPARED_ROWS, COMPARED_OTHERS, COMPARED_FEATURES = 64, 128, 16
+
+#: Up to so many clusters have a bit for each of them, so many a number, that says whether it is on a list; of more
+#: lists are put in order.
+MARKED, MARKS = 4096, 32
 
 #: Places on lists that a program looks at.
 LISTED = 1024
@@ -52,7 +56,7 @@ class DeviceNeighbourhoods:
     neighbors : (C, G) int32 tensor, itself first
     nearest : (C, L) int32 tensor, itself first, then in order
     candidates : (C, min(C, L + n_explore)) int32 tensor, no cluster twice
-    ordered : likewise, each list in ascending order
+    listed : Listed, likewise
     lists : Lists, of the candidates
     """
 
@@ -73,14 +77,27 @@ class DeviceNeighbourhoods:
         self.nearest = torch.full((n_clusters, n_candidates), -1, dtype=torch.int32, device=device)
         self.neighbors = self.nearest[:, :n_neighbors]
         self.candidates = torch.full((n_clusters, self.width), -1, dtype=torch.int32, device=device)
-        self.ordered = torch.empty_like(self.candidates)
+        marked = n_clusters <= MARKED
+        width = pieces_of(n_clusters, MARKS) if marked else self.width
+        self.listed = Listed(torch.empty((n_clusters, width), dtype=torch.int32, device=device), marked)
         self.lists = lists_of(self.candidates)
+        self._ahead: tuple[torch.Tensor, int] | None = None
+
+    def update_ahead(self, means: torch.Tensor) -> None:
+        """Make the next update before it is asked for: the device need not wait for that.
+
+        Nobody must look at anything here before, and it must be asked for with these means, (C, D) float32.
+        """
+        self._ahead = (means, self.update(means))
 
     def update(self, means: torch.Tensor) -> int:
         """Find neighbours and candidates for these means (C, D) float32; returns the number of distances computed.
 
         Linked anew as often as on the CPU: at first, then every few updates.
         """
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None and ahead[0] is means:
+            return ahead[1]
         linked = self._is_linked_next
         n_evaluations = self._link(means) if linked else 0
         if linked or self.n_explore:
@@ -197,7 +214,16 @@ class DeviceNeighbourhoods:
     def _take(self, candidates: torch.Tensor) -> None:
         if candidates is not self.candidates:
             self.candidates.copy_(candidates)
-        self.ordered, _ = in_order(self.candidates, out=self.ordered)
+        table = self.listed.table
+        if self.listed.marked:
+            (n_clusters, length), n_words = self.candidates.shape, table.shape[1]
+            mark_listed[(n_clusters,)](
+                self.candidates, length, n_words, table, COUNT=power_of_two(length), WORDS=power_of_two(n_words)
+            )
+        else:
+            ordered, _ = in_order(self.candidates, out=table)
+            if ordered is not table:
+                table.copy_(ordered)
 
 
 def random_cuts(means: torch.Tensor, depth: int, draws: torch.Generator) -> torch.Tensor:

@@ -50,8 +50,10 @@ class Partition:
     def whole(cls, points: DevicePoints) -> Partition:
         """All points in one group."""
         n, device = len(points), points.device
-        groups = Groups(torch.arange(n, device=device), upload(np.array([0, n]), device))
-        return cls(groups, np.array([n]), upload(np.array([points.total_weight]), device), np.zeros(1))
+        facts = np.array([0, n, np.float64(points.total_weight).view(np.int64)])  # in one copy
+        start, mass = upload(facts, device).split((2, 1))
+        groups = Groups(torch.arange(n, device=device), start)
+        return cls(groups, np.array([n]), mass.view(torch.float64), np.zeros(1))
 
     @classmethod
     def by(

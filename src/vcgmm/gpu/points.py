@@ -12,8 +12,8 @@ import numpy as np
 import torch
 
 from ..algorithm.frame import Frame
-from .arrays import Told
-from .kernels.surveying import mean_of_some
+from .arrays import Told, ToldSum
+from .kernels.surveying import mean_of_some, multiply_parts
 from .sizes import pieces_of
 from .tiling import grain_of
 
@@ -22,6 +22,10 @@ STORED = (torch.float32, torch.bfloat16, torch.float16, torch.uint8, torch.int8)
 
 #: Points that are looked at to find their middle, or up to twice as many; at a time, and features of them.
 MIDDLE_ROWS, ROWS, FEATURES = 512, 128, 16
+
+#: Points of a part whose errors are added up on the device, at least, how many parts there are at most, which the
+#: host adds up, and points at a time.
+SMALLEST_PART, MOST_PARTS, MULTIPLIED = 8192, 256, 1024
 
 #: Values that are converted to float32 at a time.
 BLOCK_VALUES = 1 << 27
@@ -92,7 +96,13 @@ class DevicePoints:
 
     def error_of(self, distances: torch.Tensor) -> Told:
         """Weighted sum of squared distances (N',) float32, on its way to the host."""
-        return Told(torch.dot(self.weights.double(), distances.double()).view(1))
+        n_points = len(self)
+        size = max(SMALLEST_PART, pieces_of(n_points, MOST_PARTS))
+        parts = torch.empty(pieces_of(n_points, size), dtype=torch.float64, device=self.device)
+        multiply_parts[(parts.shape[0],)](
+            self.weights, distances.contiguous(), n_points, size, parts, AT_ONCE=MULTIPLIED
+        )
+        return ToldSum(parts)
 
     def do_chores(self) -> None:
         """Do what there is to do; what is found to do by the way is left to the next time."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,12 +10,12 @@ import torch
 
 from ..algorithm.inside_cells import TRIALS
 from ..algorithm.relocation import SAMPLE, STEPS, Relocated
-from ..kernels.moves import pair_moves
+from ..kernels.moves import plan_moves
 from ..kernels.rivals import LOOKED_AT
 from .arrays import DeviceArray, Told
 from .cells import Groups, sort_by_group
 from .kernels.halving import halve_cells
-from .kernels.rivals import GONE, STAYS, hand_over, list_takers, put_halves, survey_rivals, two_nearest
+from .kernels.rivals import hand_over, list_takers, put_halves, survey_rivals, two_nearest
 from .points import DevicePoints, upload
 from .ranking import in_order
 from .sizes import pieces_of, power_of_two
@@ -33,6 +32,9 @@ SURVEYED, RELABELLED = 256, 512
 
 #: Takers that are brought to the host before it knows how many there are.
 MOST_TAKERS = 1 << 18
+
+#: What is told of the moves that were chosen.
+N_FACTS = 5
 
 #: Features of a cell's points that are read at a time: twice as many are slower.
 FEATURES = 16
@@ -76,56 +78,36 @@ def relocate(
     most, dearest = in_order(errors[tried] - halves.errors, descending=True)
 
     # What the host chooses by; the device waits for what it chooses.
-    told = brought(tried, group_sizes, halves.n_second, dearest, most, cheapest, ends, least, errors.sum().view(1))
+    parts = (tried, group_sizes, halves.n_second, dearest, most, cheapest, ends, least, errors.sum().view(1))
+    told = Told(torch.cat([part.view(torch.int64) for part in parts]))
     some = Told(takers[: min(MOST_TAKERS, len(takers) * n_tried // n_clusters)])
     moved: Any = DeviceArray(means.clone())
-    fates, moves = np.full(n_clusters, STAYS.value, np.int64), np.empty((2, n_tried), np.int64)
-    split, all_sizes, n_second, by_gain, gains, taken, last, losses_here, total = told()
-    here = some.array()  # those who are missed least have few points mostly
-    if last[-1] > len(here):
-        here = takers[: last[-1]].cpu().numpy()
-    first = np.append(0, last[:-1])
-    n_moves = pair_moves(
-        taken, losses_here, first, last, here, split[by_gain], gains, np.zeros(n_clusters, bool), moves
-    )
-    gone, best = moves[:, :n_moves]
-    places = by_gain[best]
-    kept, removed = split[places], taken[gone]
-    fates[removed], fates[kept] = GONE.value, removed
-    chosen = upload(np.concatenate([fates, kept, removed, places]), device)
+    chosen, facts = np.empty(n_clusters + 3 * n_tried, np.int64), np.empty(N_FACTS)
+    numbers = told.array()
+    here, n_here = some.array(), int(numbers[-2 - n_tried])  # those who are missed least have few points mostly
+    if n_here > len(here):
+        here = takers[:n_here].cpu().numpy()
+    n_moves = plan_moves(numbers, numbers.view(np.float64), here, n_clusters, n_tried, 2 * SAMPLE, chosen, facts)
+    there = upload(chosen[: n_clusters + 3 * n_moves], device)
     if n_moves:
         put_halves[(n_moves,)](
-            chosen[n_clusters:], n_moves, halves.centres, points.n_features, moved.tensor,
+            there[n_clusters:], n_moves, halves.centres, points.n_features, moved.tensor,
             FEATURES=power_of_two(points.n_features),
         )  # fmt: skip
     hand_over[(pieces_of(len(labels), RELABELLED),)](
-        labels, rivals, halves.second, chosen, len(labels), winners, N_BEST=winners.shape[1],
+        labels, rivals, halves.second, there, len(labels), winners, N_BEST=winners.shape[1],
         COLUMNS=power_of_two(winners.shape[1]), POINTS=RELABELLED,
     )  # fmt: skip
-    gained = float(gains[best].sum() - losses_here[gone].sum())
-    n_evaluations, sizes = len(points) * min(winners.shape[1], LOOKED_AT), all_sizes[split]
-    n_evaluations += int((np.minimum(sizes, 2 * SAMPLE) * (1 + TRIALS + 2 * STEPS) + 2 * sizes).sum())
+    error, gained, n_points, n_sampled, n_split = facts.tolist()
     return Relocated(
         means=moved,
-        error=float(total[0]) - gained,
+        error=error - gained,
         gained=gained,
         n_moved=n_moves,
-        n_points=int((last - first)[gone].sum() + n_second[places].sum()),
-        n_evaluations=n_evaluations,
+        n_points=int(n_points),
+        n_evaluations=len(points) * min(winners.shape[1], LOOKED_AT)
+        + int(n_sampled * (1 + TRIALS + 2 * STEPS) + 2 * n_split),
     )
-
-
-def brought(*tensors: torch.Tensor) -> Callable[[], list[np.ndarray]]:
-    """What waits for tensors (n,) int64 or float64 that are on their way, all in one copy, and gives arrays."""
-    told = Told(torch.cat([tensor.view(torch.int64) for tensor in tensors]))
-    bounds = np.cumsum([len(tensor) for tensor in tensors])[:-1]
-    kinds = [np.float64 if tensor.is_floating_point() else np.int64 for tensor in tensors]
-
-    def wait() -> list[np.ndarray]:
-        parts = np.split(told.array(), bounds)
-        return [part.view(kind) for part, kind in zip(parts, kinds, strict=True)]
-
-    return wait
 
 
 def nearest_winners(

@@ -17,6 +17,7 @@ from .arrays import DeviceArray, Told, as_tensor, on_its_way
 from .cells import Pieces, prepare_cut, sort_by_group
 from .costs import Costs
 from .functions import prepare_totals
+from .homecoming import Homecoming
 from .nearest import Lists, Posterior, distances_of, prepare_search, prepare_unlisted
 from .neighbourhoods import DeviceNeighbourhoods
 from .points import DevicePoints
@@ -100,7 +101,15 @@ class DeviceSearch:
     start_error : float or Told
         Weighted squared distance to `labels`; it may be on its way to the host.
     variance_floor : float
+
+    Attributes
+    ----------
+    links_ahead : bool
+        Whether clusters that were moved are linked at once.  Whoever says so goes on with the means that it is
+        given, and looks at no state before it has.
     """
+
+    links_ahead = False
 
     def __init__(
         self,
@@ -122,6 +131,7 @@ class DeviceSearch:
         n_clusters = len(neighbourhoods.nearest)
         self._posterior = Posterior.empty(shape, n_clusters, points.device)
         self._used: torch.Tensor | None = None
+        self._moved: tuple[Any, torch.Tensor] | None = None  # means after moves, and as they will be used
         self._stepper: Stepper | None = None
         self._n_steps = 0  # that may follow, where there is one
         self._room = Room(points.device)
@@ -157,10 +167,17 @@ class DeviceSearch:
 
     def warm_up(self, means: Any) -> tuple[float, int]:
         """One E-step without responsibilities: error of the nearest winners, distances computed."""
-        used = aligned(as_tensor(means, self.points.device))
+        used = self._as_used(means)
         linked = self.neighbourhoods.update(used)
         totals = self.search(used, -1.0).totals()
         return totals.error, linked + totals.n_evaluations
+
+    def _as_used(self, means: Any) -> torch.Tensor:
+        """Means as an E-step uses them, (C, D) float32; those after moves are there already."""
+        moved, self._moved = self._moved, None
+        if moved is not None and moved[0] is means:
+            return moved[1]
+        return aligned(as_tensor(means, self.points.device), self._used)
 
     def run_ahead(self, longest: float, n_steps: int) -> None:
         """Begin E-steps while the host is still busy with the one before, but for those that link clusters.
@@ -187,7 +204,7 @@ class DeviceSearch:
         if begun is not None and begun.step.leads_to(means, variance):
             used, found, step = begun.means, begun.found, begun.step
         else:
-            used = aligned(as_tensor(means, self.points.device), self._used)
+            used = self._as_used(means)
         self._used = used
         near = self.neighbourhoods
         linked = near.update(used)
@@ -200,20 +217,23 @@ class DeviceSearch:
         room.turn = turn = 1 - room.turn
         sums, take_sums = room.again(prepare_sums, self.points, entries, used, before, turn)
         take_sums()
-        way, there = Way(sums.moves), Means(room(("means", turn), used.shape, torch.float64).copy_(used))
+        there = Means(room(("means", turn), used.shape, torch.float64).copy_(used))
         self._n_steps -= 1
         stepper, step = self._stepper if self._n_steps > 0 else None, None
         n_more = 0 if stepper is None else N_TOLD
         totals, add_up = room.again(prepare_totals, sums.told, found.facts, n_more, turn)
         add_up()
+        way, last = Way(sums.moves), self._stepper is not None and self._n_steps <= 0
         if stepper is not None:
             step = Step(way, stepper.take(used, sums.moves, sums.n_parts, totals, before is not None, room))
         told = facts_of(self._tell(totals), sums.n_parts, step)
         # What the next step begins with, and what need not be in time, while the host waits for this one.
         self.group_by(entries)
         self._moves = sums.moves
-        if self._stepper is not None and self._n_steps <= 0:  # the last: nobody will link again
+        if last:  # nobody will link again, nor go any further
             self._neighbors = (near.neighbors, on_its_way(DeviceArray(near.neighbors)))
+            if not self.points.frame.origin.any():
+                way.home = Homecoming(there.tensor, sums.moves, self.points.frame.scale)
         if step is not None:
             ahead = self.search(used, step.variance) if near.stays else None
             self._begun = Begun(used, step, ahead, told)
@@ -245,7 +265,12 @@ class DeviceSearch:
         given = as_tensor(means, self.points.device)
         cells = self._cells or self._group(len(given))
         moved = relocate(self.points, cells.order, self.winners, given, draws, cells.per_row)
+        del cells
         self._begin_anew(moved.error)
+        if self.links_ahead:  # while the host finds its way to the next E-step
+            used = aligned(as_tensor(moved.means, self.points.device), self._used)
+            self.neighbourhoods.update_ahead(used)
+            self._moved = (moved.means, used)
         return moved
 
     def state(self) -> State:
@@ -278,7 +303,7 @@ class DeviceSearch:
         cells = self._cells or self._group(len(means))
         self._cells, extra = None, None
         if not self._only_labels:
-            extra, look_up = room.again(prepare_unlisted, points, near.ordered, means, self.winners, costs)
+            extra, look_up = room.again(prepare_unlisted, points, near.listed, means, self.winners, costs)
             look_up()
         given = (points, cells, means, near.lists, self.winners, extra, precision, self._posterior, costs)
         facts, run = room.again(_searched, *given)

@@ -15,10 +15,22 @@ import torch
 from ..algorithm.mstep import weighted_products
 from .arrays import DeviceArray
 from .functions import weighted_products as products_on_device
+from .homecoming import Coming, Homecoming
 
 
 class Way(DeviceArray):
-    """Ways (C, D) float64 to the weighted means; a multiple of them waits for what it is added to."""
+    """Ways (C, D) float64 to the weighted means; a multiple of them waits for what it is added to.
+
+    Parameters
+    ----------
+    tensor : (C, D) float64 tensor
+    home : Homecoming, optional
+        The weighted means, where they are on their way to the host.
+    """
+
+    def __init__(self, tensor: torch.Tensor, home: Homecoming | None = None) -> None:
+        super().__init__(tensor)
+        self.home = home
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         """An operator or elementwise function of NumPy."""
@@ -91,11 +103,20 @@ class Moved(_Lazy):
         super().__init__(way, factor)
         self.start = start
 
+    @property
+    def _home(self) -> Homecoming | None:
+        return self.way.home if self.factor == 1.0 else None
+
     def _compute(self) -> torch.Tensor:
+        if self._home is not None:
+            return self._home.local
         return torch.add(self.start.tensor, self.way.tensor, alpha=self.factor)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         """An operator or elementwise function of NumPy."""
+        home = self._home
+        if home is not None and ufunc is np.true_divide and inputs[0] is self and inputs[1] == home.scale:
+            return Coming(home)
         if ufunc is np.subtract and inputs[0] is self and inputs[1] is self.start and not kwargs:
             return self.way if self.factor == 1.0 else Multiple(self.way, self.factor)
         return super().__array_ufunc__(ufunc, method, *inputs, **kwargs)

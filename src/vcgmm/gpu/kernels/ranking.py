@@ -290,3 +290,26 @@ def list_by_band(nearest, n_clusters, length, n_listed, listed, BAND: tl.constex
     inside = at < n_listed
     who = tl.load(nearest + cluster * length + place, mask=inside & (place < length), other=n_clusters)
     tl.store(listed + at, who.to(listed.dtype.element_ty), mask=inside)
+
+
+@launched
+@triton.jit
+def mark_listed(lists, length, n_words, marks, COUNT: tl.constexpr, WORDS: tl.constexpr):
+    """A bit for every cluster that is on a list, one program for each list.
+
+    Parameters
+    ----------
+    lists : (C, length) int32, IN, no cluster twice; -1: none
+    marks : (C, n_words) int32, OUT, 32 clusters a number
+    COUNT, WORDS : constexpr, powers of two from length and from n_words on
+    """
+    here = marks + tl.program_id(0).to(tl.int64) * n_words
+    word = tl.arange(0, WORDS)
+    tl.store(here + word, tl.zeros((WORDS,), tl.int32), mask=word < n_words)
+    tl.debug_barrier()  # all are cleared before any is set
+    column = tl.arange(0, COUNT)
+    own = lists + tl.program_id(0).to(tl.int64) * length
+    who = tl.load(own + column, mask=column < length, other=-1)
+    there = who >= 0
+    who = tl.where(there, who, 0)
+    tl.atomic_or(here + who // 32, 1 << (who % 32), mask=there)

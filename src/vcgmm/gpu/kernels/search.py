@@ -227,7 +227,7 @@ def unlisted_costs(
     scale,
     n_points,
     old,
-    ordered,
+    table,
     length,
     centres,
     centre_stride,
@@ -237,6 +237,7 @@ def unlisted_costs(
     extra,
     N_BEST: tl.constexpr,
     COLUMNS: tl.constexpr,
+    MARKED: tl.constexpr,
     STEPS: tl.constexpr,
     POINTS: tl.constexpr,
     PAIRS: tl.constexpr,
@@ -252,10 +253,11 @@ def unlisted_costs(
     ----------
     points, stride, n_features, scale, centres, centre_stride, precisions, offsets : IN, as in `search_tiles`
     old : (N, N_BEST) int32, IN, -1 for none; the cell of a point is the first
-    ordered : (n_cells, length) int32, IN, the lists in ascending order
+    table : (n_cells, length) int32, IN, the lists in ascending order; with MARKED a bit for every centre, 32 of
+        them a number, that is set if it is listed
     found : (N, N_BEST) int32, scratch
     extra : (N, N_BEST) float32, OUT, infinite for those that are listed
-    STEPS : constexpr, 2^STEPS is more than `length`
+    STEPS : constexpr, 2^STEPS is more than `length`; without MARKED
     """
     first = tl.program_id(0).to(tl.int64) * POINTS
     place = tl.arange(0, POINTS * COLUMNS)
@@ -265,14 +267,18 @@ def unlisted_costs(
     cell = tl.load(old + row * N_BEST, mask=inside, other=0).to(tl.int64)
     winner = tl.load(old + row * N_BEST + column, mask=inside, other=-1)
     known = inside & (winner >= 0)
-    here = ordered + cell * length
-    low = tl.zeros((POINTS * COLUMNS,), tl.int32)
-    high = tl.zeros((POINTS * COLUMNS,), tl.int32) + length
-    for _ in range(STEPS):  # bisection: the first place whose centre is not smaller
-        middle = (low + high) // 2
-        smaller = tl.load(here + middle, mask=known & (low < high), other=0) < winner
-        low, high = tl.where(smaller & (low < high), middle + 1, low), tl.where(smaller, high, middle)
-    there = tl.load(here + low, mask=known & (low < length), other=-1) == winner
+    here = table + cell * length
+    if MARKED:
+        marks = tl.load(here + winner // 32, mask=known, other=0)
+        there = ((marks >> (winner % 32)) & 1) > 0
+    else:
+        low = tl.zeros((POINTS * COLUMNS,), tl.int32)
+        high = tl.zeros((POINTS * COLUMNS,), tl.int32) + length
+        for _ in range(STEPS):  # bisection: the first place whose centre is not smaller
+            middle = (low + high) // 2
+            smaller = tl.load(here + middle, mask=known & (low < high), other=0) < winner
+            low, high = tl.where(smaller & (low < high), middle + 1, low), tl.where(smaller, high, middle)
+        there = tl.load(here + low, mask=known & (low < length), other=-1) == winner
     listed = there | (winner < 0)
     tl.store(extra + row * N_BEST + column, float("inf"), mask=inside & listed)
     unlisted = (inside & ~listed).to(tl.int32)

@@ -222,3 +222,24 @@ def scatter_rows(
         tl.dot(tl.trans(a), b, input_precision="tf32x3"),
         mask=(feature < width)[:, None] & (other < width)[None, :],
     )
+
+
+@launched
+@triton.jit
+def multiply_parts(left, right, n, size, parts, AT_ONCE: tl.constexpr):
+    """Products of numbers one by one, added up by part, one program each.
+
+    Parameters
+    ----------
+    left, right : (n,) float32, IN
+    size : int, IN, numbers of a part
+    parts : (n_parts,) float64, OUT
+    """
+    first = tl.program_id(0).to(tl.int64) * size
+    last = tl.minimum(first + size, n)
+    total = tl.zeros((AT_ONCE,), tl.float64)
+    for begin in range(first, last, AT_ONCE):
+        place = begin + tl.arange(0, AT_ONCE)
+        one = tl.load(left + place, mask=place < last, other=0.0).to(tl.float64)
+        total += one * tl.load(right + place, mask=place < last, other=0.0).to(tl.float64)
+    tl.store(parts + tl.program_id(0), tl.sum(total, axis=0))
