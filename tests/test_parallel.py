@@ -175,6 +175,28 @@ def test_an_error_in_a_task_ends_the_sequence(n_threads: int) -> None:
     assert len(given) < 15
 
 
+@pytest.mark.parametrize("n_threads", [1, 2, 5])
+@pytest.mark.parametrize("n_tasks", [0, 1, 40])
+def test_tasks_worked_on_at_once_come_in_order_too(n_threads: int, n_tasks: int) -> None:
+    with Workers(n_threads) as workers:
+        results = workers.in_order(lambda task: task**2, numbers(n_tasks), at_once=True)
+        assert list(results) == [(i, i**2) for i in range(n_tasks)]
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_of_several_errors_at_once_the_first_is_raised_when_it_is_its_turn(n_threads: int) -> None:
+    def work(task: int) -> int:
+        if task >= 5:
+            raise ZeroDivisionError(f"task {task}.")
+        return task
+
+    with Workers(n_threads) as workers:
+        results = workers.in_order(work, numbers(30), at_once=True)
+        assert [next(results)[0] for _ in range(5)] == [0, 1, 2, 3, 4]
+        with pytest.raises(ZeroDivisionError, match="task 5\\."):
+            next(results)
+
+
 def test_what_gives_the_tasks_is_closed_with_the_sequence() -> None:
     closed = []
 

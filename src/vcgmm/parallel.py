@@ -6,7 +6,7 @@ import os
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import closing
 from types import TracebackType
@@ -150,7 +150,7 @@ class Workers:
             other.result()
 
     def in_order(
-        self, work: Callable[[Task], Result], tasks: Generator[Task, None, None]
+        self, work: Callable[[Task], Result], tasks: Generator[Task, None, None], *, at_once: bool = False
     ) -> Generator[tuple[Task, Result], None, None]:
         """Every task with what work(task) gives, in the order of the tasks, while further ones are worked on.
 
@@ -161,8 +161,14 @@ class Workers:
         tasks : generator
             Taken from this thread, as late as possible: few are in memory at a time.  Closed at the end, whatever
             happens; so should be what this returns.
+        at_once : bool
+            All tasks may be in memory, and all results: then threads take one after the other by themselves, and
+            nobody waits for a single one, which takes longer than a small task.
         """
         with closing(tasks):
+            if at_once:
+                yield from self._at_once(work, list(tasks))
+                return
             if self._pool is None:
                 for task in tasks:
                     yield task, work(task)
@@ -181,3 +187,21 @@ class Workers:
                 for _, future in waiting:
                     future.cancel()
                 wait([future for _, future in waiting])
+
+    def _at_once(self, work: Callable[[Task], Result], tasks: list[Task]) -> Iterator[tuple[Task, Result]]:
+        """As `in_order`, once all are done; of several errors the one that comes first in that order is raised."""
+        results: dict[int, Result] = {}
+        errors: dict[int, Exception] = {}
+
+        def take(_thread: int, first: int, last: int) -> None:
+            for i in range(first, last):
+                try:
+                    results[i] = work(tasks[i])
+                except Exception as error:  # raised when it is its turn
+                    errors[i] = error
+
+        self.run(take, len(tasks))
+        for i, task in enumerate(tasks):
+            if i in errors:
+                raise errors[i]
+            yield task, results.pop(i)

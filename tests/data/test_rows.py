@@ -7,7 +7,7 @@ import pytest
 
 from vcgmm.data import ArrayRows, StreamedRows
 from vcgmm.data.memory import MemorySource
-from vcgmm.data.rows import BLOCK_VALUES, LEAST_ROWS, exact_float
+from vcgmm.data.rows import BLOCK_VALUES, FEW_PARTS, LEAST_ROWS, exact_float
 
 
 def test_blocks_cover_all_rows_in_order() -> None:
@@ -81,3 +81,13 @@ def test_parts_of_a_source_hold_fewer_blocks_where_blocks_are_long(width: int, b
     parts = rows.parts()
     assert len(next(parts)) == blocks * rows.rows_per_block
     parts.close()
+
+
+def test_rows_in_memory_are_in_few_parts_unless_there_are_very_many(tmp_path: Path) -> None:
+    for n_rows in (1, 1000, 30 << 18, 12 * 16 << 18):
+        rows = ArrayRows(np.broadcast_to(np.float32(1.0), (n_rows, 1)))
+        assert rows.in_few_parts
+        assert len(list(rows.parts())) <= FEW_PARTS
+    assert not ArrayRows(np.broadcast_to(np.float32(1.0), (30 * 16 << 18, 1))).in_few_parts
+    np.save(tmp_path / "rows.npy", np.ones((9, 2)))
+    assert not ArrayRows(np.load(tmp_path / "rows.npy", mmap_mode="r")).in_few_parts

@@ -66,8 +66,11 @@ def test_rows_are_taken_in_the_order_asked_for(dtype: type) -> None:
 
 @given(st.permutations(list(range(9))))
 def test_rows_change_places_like_a_fancy_index(order: list[int]) -> None:
-    rows = np.arange(18.0).reshape(9, 2)
-    expected, done = rows[order], np.zeros(9, np.bool_)
-    permute_rows(rows, np.array(order), done, np.empty(2))
-    np.testing.assert_array_equal(rows, expected)
-    assert done.all()
+    before = np.arange(27.0).reshape(9, 3)
+    rows = before.copy()
+    for first, last in ((0, 1), (1, 3)):  # the columns of two threads
+        done = np.zeros(9, np.bool_)
+        permute_rows(first, last, rows, np.array(order), done, np.empty(3))
+        np.testing.assert_array_equal(rows[:, :last], before[order, :last])
+        np.testing.assert_array_equal(rows[:, last:], before[:, last:])
+        assert done.all()

@@ -156,13 +156,15 @@ def draw(
     total : float
         Sum of all probabilities.  Where it is not 1, they were not those of a multinomial draw.
     """
-    probabilities, step = Probabilities.of(moments, spread), rows.rows_per_block
+    probabilities, step, few = Probabilities.of(moments, spread), rows.rows_per_block, rows.in_few_parts
 
     def prepare(part: Part, deviations: np.ndarray) -> np.ndarray:
         return probabilities.running(deviations, part.weights(weights), step)
 
     if deviations_of is None:
-        prepared = workers.in_order(lambda part: prepare(part, part_deviations(part, moments)), rows.parts())
+        prepared = workers.in_order(
+            lambda part: prepare(part, part_deviations(part, moments)), rows.parts(), at_once=few
+        )
     else:
         prepared = ((part, prepare(part, found)) for part, found in deviations_of(rows, moments.mean))
     walk = Walk(numbers)
@@ -176,7 +178,7 @@ def draw(
 
     basket = _Basket(rows, len(numbers))
     end: tuple[Part, np.ndarray] | None = None  # the last part that has any probability
-    with closing(workers.in_order(lambda task: task[2].meet(task[1], step), tasks())) as found:
+    with closing(workers.in_order(lambda task: task[2].meet(task[1], step), tasks(), at_once=few)) as found:
         for (part, running, _), catch in found:
             basket.add(part, catch, part.weights(weights))
             if running[-1] > 0 or running.any():

@@ -175,7 +175,9 @@ def moments(
     total = np.zeros(rows.n_features)
     mass, spread, n_usable = 0.0, 0.0, 0
     if by_part is None:
-        sums = workers.in_order(lambda part: part_moments(part, part.weights(weights)), rows.parts())
+        sums = workers.in_order(
+            lambda part: part_moments(part, part.weights(weights)), rows.parts(), at_once=rows.in_few_parts
+        )
     else:
         sums = by_part(rows, weights)
     with closing(sums) as parts:

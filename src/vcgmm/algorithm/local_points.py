@@ -113,13 +113,13 @@ class LocalPoints:
             self.fill(points, rows, order)
         else:
             for array in (points, winners):
-                permute_rows(array, order, np.zeros(len(self), np.bool_), np.empty_like(array[0]))
+                self._permute_in_place(array, order)
 
     def _permute(self, array: np.ndarray, order: np.ndarray, room: np.ndarray) -> None:
         """array[i] = array[order[i]] for all i at once, by way of a room, or one by one where it is too small."""
         free = room.reshape(-1).view(array.dtype)
         if len(free) < array.size:
-            permute_rows(array, order, np.zeros(len(self), np.bool_), np.empty_like(array[0]))
+            self._permute_in_place(array, order)
             return
         taken = free[: array.size].reshape(array.shape)
 
@@ -129,6 +129,18 @@ class LocalPoints:
 
         self.workers.run(work, len(order))
         array[:] = taken
+
+    def _permute_in_place(self, array: np.ndarray, order: np.ndarray) -> None:
+        """array[i] = array[order[i]] for all i at once; every thread has some of the columns."""
+        n_columns = array.shape[1]
+        n_parts = min(self.workers.n_threads, n_columns)
+
+        def work(_thread: int, first: int, last: int) -> None:
+            for part in range(first, last):
+                columns = n_columns * part // n_parts, n_columns * (part + 1) // n_parts
+                permute_rows(*columns, array, order, np.zeros(len(self), np.bool_), np.empty_like(array[0]))
+
+        self.workers.run(work, n_parts)
 
     def fill(self, points: np.ndarray, rows: np.ndarray | None = None, order: np.ndarray | None = None) -> None:
         """Write all points in the coreset's order, or in that of `rows`, or of rows[order], block by block.

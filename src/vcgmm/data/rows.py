@@ -26,6 +26,9 @@ PART_BLOCKS = 8
 VIEW_BLOCKS = 16
 LEAST_PARTS = 12
 
+#: Parts of rows in memory that may be worked on all at once, with what is found out about each.
+FEW_PARTS = 2 * LEAST_PARTS
+
 
 def exact_float(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """The narrower of float32 and float64 that holds every value of `dtype` (float64 where neither does)."""
@@ -88,6 +91,11 @@ class Rows(ABC):
     @property
     def at_hand(self) -> bool:
         """Whether all rows are in memory."""
+        return False
+
+    @property
+    def in_few_parts(self) -> bool:
+        """Whether all rows are in memory, in so few parts that something of the size of a column may be kept."""
         return False
 
     def locate(self, row: int) -> str:
@@ -177,9 +185,17 @@ class ArrayRows(Rows):
 
     def parts(self) -> Generator[Part, None, None]:
         """All rows, in order; nothing is copied."""
-        step = self.rows_per_block * min(VIEW_BLOCKS, max(1, self.n_blocks // LEAST_PARTS))
-        for first in range(0, len(self.array), step):
-            yield Part(first, self.array[first : first + step], None, self)
+        for first in range(0, len(self.array), self._rows_per_part):
+            yield Part(first, self.array[first : first + self._rows_per_part], None, self)
+
+    @property
+    def _rows_per_part(self) -> int:
+        return self.rows_per_block * min(VIEW_BLOCKS, max(1, self.n_blocks // LEAST_PARTS))
+
+    @property
+    def in_few_parts(self) -> bool:
+        """Whether all rows are in memory, in so few parts that something of the size of a column may be kept."""
+        return self.at_hand and len(self.array) <= FEW_PARTS * self._rows_per_part
 
     def take(self, indices: np.ndarray) -> np.ndarray:
         """Rows with these indices, in the array's own dtype."""

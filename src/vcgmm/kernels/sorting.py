@@ -92,8 +92,15 @@ def take_rows(first: int, last: int, source: np.ndarray, rows: np.ndarray, out: 
 
 
 @kernel
-def permute_rows(rows: np.ndarray, order: np.ndarray, done: np.ndarray, spare: np.ndarray) -> None:
-    """rows[i] = rows[order[i]] for all i at once, in place, cycle by cycle.
+def permute_rows(
+    first_column: int,
+    last_column: int,
+    rows: np.ndarray,
+    order: np.ndarray,
+    done: np.ndarray,
+    spare: np.ndarray,
+) -> None:
+    """rows[i] = rows[order[i]] for all i at once, in place, cycle by cycle, in columns first..last-1.
 
     Parameters
     ----------
@@ -105,15 +112,15 @@ def permute_rows(rows: np.ndarray, order: np.ndarray, done: np.ndarray, spare: n
     for first in range(rows.shape[0]):
         if done[first]:
             continue
-        for d in range(rows.shape[1]):
+        for d in range(first_column, last_column):
             spare[d] = rows[first, d]
         here = first
         while order[here] != first:
             there = order[here]
-            for d in range(rows.shape[1]):
+            for d in range(first_column, last_column):
                 rows[here, d] = rows[there, d]
             done[here] = True
             here = there
-        for d in range(rows.shape[1]):
+        for d in range(first_column, last_column):
             rows[here, d] = spare[d]
         done[here] = True
