@@ -177,21 +177,31 @@ def test_an_error_in_a_task_ends_the_sequence(n_threads: int) -> None:
 
 @pytest.mark.parametrize("n_threads", [1, 2, 5])
 @pytest.mark.parametrize("n_tasks", [0, 1, 40])
-def test_tasks_worked_on_at_once_come_in_order_too(n_threads: int, n_tasks: int) -> None:
+@pytest.mark.parametrize("batch", [1, 7, 40, 100])
+def test_tasks_worked_on_by_the_batch_come_in_order_too(n_threads: int, n_tasks: int, batch: int) -> None:
     with Workers(n_threads) as workers:
-        results = workers.in_order(lambda task: task**2, numbers(n_tasks), at_once=True)
+        results = workers.in_order(lambda task: task**2, numbers(n_tasks), batch=batch)
         assert list(results) == [(i, i**2) for i in range(n_tasks)]
 
 
+def test_no_more_than_a_batch_of_tasks_is_taken_before_their_results_are() -> None:
+    given: list[int] = []
+    with Workers(2) as workers:
+        results = workers.in_order(lambda task: task, numbers(20, given), batch=6)
+        for n_taken in range(1, 21):
+            next(results)
+            assert len(given) == min(20, -(-n_taken // 6) * 6)
+
+
 @pytest.mark.parametrize("n_threads", [1, 3])
-def test_of_several_errors_at_once_the_first_is_raised_when_it_is_its_turn(n_threads: int) -> None:
+def test_of_several_errors_in_a_batch_the_first_is_raised_when_it_is_its_turn(n_threads: int) -> None:
     def work(task: int) -> int:
         if task >= 5:
             raise ZeroDivisionError(f"task {task}.")
         return task
 
     with Workers(n_threads) as workers:
-        results = workers.in_order(work, numbers(30), at_once=True)
+        results = workers.in_order(work, numbers(30), batch=30)
         assert [next(results)[0] for _ in range(5)] == [0, 1, 2, 3, 4]
         with pytest.raises(ZeroDivisionError, match="task 5\\."):
             next(results)

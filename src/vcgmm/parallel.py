@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import closing
+from itertools import islice
 from types import TracebackType
 from typing import TypeVar
 
@@ -106,6 +107,11 @@ class Workers:
             self._pool = None
         _release_blas()
 
+    @property
+    def in_hand(self) -> int:
+        """Tasks of `in_order` that are in memory at a time, unless more are asked for."""
+        return self.n_threads + IN_HAND
+
     def run(self, work: Callable[[int, int, int], None], n_tasks: int) -> None:
         """Call work(thread, first, last) until all of range(n_tasks) is covered.
 
@@ -150,7 +156,7 @@ class Workers:
             other.result()
 
     def in_order(
-        self, work: Callable[[Task], Result], tasks: Generator[Task, None, None], *, at_once: bool = False
+        self, work: Callable[[Task], Result], tasks: Generator[Task, None, None], *, batch: int | None = None
     ) -> Generator[tuple[Task, Result], None, None]:
         """Every task with what work(task) gives, in the order of the tasks, while further ones are worked on.
 
@@ -161,13 +167,14 @@ class Workers:
         tasks : generator
             Taken from this thread, as late as possible: few are in memory at a time.  Closed at the end, whatever
             happens; so should be what this returns.
-        at_once : bool
-            All tasks may be in memory, and all results: then threads take one after the other by themselves, and
-            nobody waits for a single one, which takes longer than a small task.
+        batch : int or None
+            So many tasks may be in memory, and their results: then threads take one after the other of these by
+            themselves, and nobody waits for a single one, which takes longer than a small task.
         """
         with closing(tasks):
-            if at_once:
-                yield from self._at_once(work, list(tasks))
+            if batch is not None:
+                while some := list(islice(tasks, batch)):
+                    yield from self._all_of(work, some)
                 return
             if self._pool is None:
                 for task in tasks:
@@ -177,7 +184,7 @@ class Workers:
             try:
                 for task in tasks:
                     waiting.append((task, self._pool.submit(work, task)))
-                    if len(waiting) >= self.n_threads + IN_HAND:
+                    if len(waiting) >= self.in_hand:
                         done, future = waiting.popleft()
                         yield done, future.result()
                 while waiting:
@@ -188,7 +195,7 @@ class Workers:
                     future.cancel()
                 wait([future for _, future in waiting])
 
-    def _at_once(self, work: Callable[[Task], Result], tasks: list[Task]) -> Iterator[tuple[Task, Result]]:
+    def _all_of(self, work: Callable[[Task], Result], tasks: list[Task]) -> Iterator[tuple[Task, Result]]:
         """As `in_order`, once all are done; of several errors the one that comes first in that order is raised."""
         results: dict[int, Result] = {}
         errors: dict[int, Exception] = {}

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -8,10 +10,11 @@ from hypothesis import strategies as st
 from vcgmm.algorithm import coreset as coreset_module
 from vcgmm.algorithm import reference
 from vcgmm.algorithm.coreset import Coreset, lightweight_coreset
-from vcgmm.algorithm.drawing import Draws, Probabilities, draw, part_deviations
+from vcgmm.algorithm.drawing import Draws, Probabilities, _parts_at_once, draw, part_deviations
 from vcgmm.algorithm.frame import Moments, moments
 from vcgmm.algorithm.walk import Walk
 from vcgmm.data import ArrayRows
+from vcgmm.data.rows import FEW_PARTS
 from vcgmm.parallel import Workers
 
 INLINE = Workers(1)
@@ -203,3 +206,24 @@ def test_an_ordinary_coreset_is_drawn_in_one_pass(monkeypatch: pytest.MonkeyPatc
     X = (1e4 + np.random.default_rng(2).normal(size=(100_000, 8))).astype(np.float32)
     coreset_of(X, 1000, moments_of(X))
     assert len(passes) == 1
+
+
+@pytest.mark.parametrize(("n_features", "at_once"), [(2, 4), (64, FEW_PARTS)])
+def test_running_sums_of_narrow_rows_are_not_all_in_memory(n_features: int, at_once: int) -> None:
+    rows = ArrayRows(np.zeros((4096, n_features), np.float32))
+    with Workers(2) as workers:
+        assert _parts_at_once(rows, 1024, workers) == at_once
+
+
+def test_drawing_from_narrow_rows_takes_less_memory_than_a_column_of_them() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3_000_000, 2)).astype(np.float32)
+    facts, few, rows = moments_of(X), np.sort(rng.random(100)), ArrayRows(X)
+    assert rows.in_few_parts
+    with Workers(2) as workers:
+        draw(rows, facts, None, few[:10], facts.spread, workers, silent)  # compiled
+        tracemalloc.start()
+        draw(rows, facts, None, few, facts.spread, workers, silent)
+        most = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert most < 0.75 * 8 * len(X)

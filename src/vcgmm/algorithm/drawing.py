@@ -14,12 +14,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..data import Part, Rows, Selection
+from ..data.rows import FEW_PARTS
 from ..kernels.drawing import add_up
 from ..kernels.moments import block_deviations
 from ..kernels.quick_moments import LEAST_SQUARE, MOST_SQUARE, quick_block_deviations
 from ..parallel import Workers
 from .frame import Moments
 from .walk import Catch, Stretch, Walk
+
+#: What running sums over all rows may take beside the rows that are drawn: then all are taken at once.
+LITTLE = 1 / 8
 
 
 @dataclass(frozen=True)
@@ -156,14 +160,15 @@ def draw(
     total : float
         Sum of all probabilities.  Where it is not 1, they were not those of a multinomial draw.
     """
-    probabilities, step, few = Probabilities.of(moments, spread), rows.rows_per_block, rows.in_few_parts
+    probabilities, step = Probabilities.of(moments, spread), rows.rows_per_block
+    batch = _parts_at_once(rows, len(numbers), workers)
 
     def prepare(part: Part, deviations: np.ndarray) -> np.ndarray:
         return probabilities.running(deviations, part.weights(weights), step)
 
     if deviations_of is None:
         prepared = workers.in_order(
-            lambda part: prepare(part, part_deviations(part, moments)), rows.parts(), at_once=few
+            lambda part: prepare(part, part_deviations(part, moments)), rows.parts(), batch=batch
         )
     else:
         prepared = ((part, prepare(part, found)) for part, found in deviations_of(rows, moments.mean))
@@ -178,7 +183,7 @@ def draw(
 
     basket = _Basket(rows, len(numbers))
     end: tuple[Part, np.ndarray] | None = None  # the last part that has any probability
-    with closing(workers.in_order(lambda task: task[2].meet(task[1], step), tasks(), at_once=few)) as found:
+    with closing(workers.in_order(lambda task: task[2].meet(task[1], step), tasks(), batch=batch)) as found:
         for (part, running, _), catch in found:
             basket.add(part, catch, part.weights(weights))
             if running[-1] > 0 or running.any():
@@ -188,6 +193,14 @@ def draw(
     if walk.n_left and end is not None:  # the probabilities add up to a little less than 1
         draws = draws.and_also(_rest(*end, weights, walk.n_left))
     return draws, walk.total
+
+
+def _parts_at_once(rows: Rows, size: int, workers: Workers) -> int | None:
+    """Parts whose running sums are in memory together; None: they come one by one."""
+    if not rows.in_few_parts:
+        return None
+    drawn = size * rows.n_features * rows.dtype.itemsize
+    return FEW_PARTS if rows.n_samples * np.dtype(np.float64).itemsize <= LITTLE * drawn else workers.in_hand
 
 
 def _rest(part: Part, running: np.ndarray, weights: np.ndarray | None, n_draws: int) -> Draws:

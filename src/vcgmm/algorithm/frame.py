@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..data import Part, Rows
-from ..data.rows import exact_float
+from ..data.rows import FEW_PARTS, exact_float
 from ..kernels.coordinates import change_coordinates
 from ..kernels.moments import block_moments, merge_moments
 from ..kernels.quick_moments import quick_block_moments
@@ -176,7 +176,9 @@ def moments(
     mass, spread, n_usable = 0.0, 0.0, 0
     if by_part is None:
         sums = workers.in_order(
-            lambda part: part_moments(part, part.weights(weights)), rows.parts(), at_once=rows.in_few_parts
+            lambda part: part_moments(part, part.weights(weights)),
+            rows.parts(),
+            batch=FEW_PARTS if rows.in_few_parts else None,
         )
     else:
         sums = by_part(rows, weights)

@@ -26,7 +26,7 @@ PART_BLOCKS = 8
 VIEW_BLOCKS = 16
 LEAST_PARTS = 12
 
-#: Parts of rows in memory that may be worked on all at once, with what is found out about each.
+#: Parts of rows in memory over which sums may be taken all at once.
 FEW_PARTS = 2 * LEAST_PARTS
 
 
@@ -95,7 +95,7 @@ class Rows(ABC):
 
     @property
     def in_few_parts(self) -> bool:
-        """Whether all rows are in memory, in so few parts that something of the size of a column may be kept."""
+        """Whether all rows are in memory, in so few parts that sums over each of them are little."""
         return False
 
     def locate(self, row: int) -> str:
@@ -194,7 +194,7 @@ class ArrayRows(Rows):
 
     @property
     def in_few_parts(self) -> bool:
-        """Whether all rows are in memory, in so few parts that something of the size of a column may be kept."""
+        """Whether all rows are in memory, in so few parts that sums over each of them are little."""
         return self.at_hand and len(self.array) <= FEW_PARTS * self._rows_per_part
 
     def take(self, indices: np.ndarray) -> np.ndarray:
