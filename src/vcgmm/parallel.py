@@ -175,6 +175,7 @@ class Workers:
             if batch is not None:
                 while some := list(islice(tasks, batch)):
                     yield from self._all_of(work, some)
+                    some.clear()  # before the next ones are made
                 return
             if self._pool is None:
                 for task in tasks:
