@@ -155,7 +155,7 @@ OURS: list[tuple[int | None, int, dict[str, Any]]] = [
     (None, 4, {"n_candidates": 64, "truncation": 2}),
     (None, 4, {"truncation": 2}),
     (None, 6, {}),
-    (None, 8, {"n_candidates": 64, "truncation": 2}),
+    (None, 8, {"n_candidates": 64, "truncation": 2, "tol": 1e-6}),
     (None, 12, {"tol": 1e-5}),
     (None, 25, {"tol": 1e-5}),
     (None, 25, {"tol": 1e-5, "n_init": 4}),  # of few clusters some attempts end lower than others
