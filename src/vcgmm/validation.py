@@ -32,16 +32,18 @@ def check_integer(name: str, value: object, low: int) -> int:
 _seeded = np.random.RandomState(0)
 _seeding = threading.Lock()
 
+#: No seed that is drawn is as large.
+MOST_SEED = int(np.iinfo(np.int32).max)
+
 
 def draw_seed(random_state: Any) -> int:
     """One integer from anything scikit-learn accepts as random_state."""
-    most = np.iinfo(np.int32).max
     try:
         if isinstance(random_state, numbers.Integral):
             with _seeding:
                 _seeded.seed(int(random_state))
-                return int(_seeded.randint(most))
-        return int(check_random_state(random_state).randint(most))
+                return int(_seeded.randint(MOST_SEED))
+        return int(check_random_state(random_state).randint(MOST_SEED))
     except ValueError:
         raise ValueError(
             f"random_state={random_state!r} is not valid: give None, an integer from 0 to 2**32 - 1, or a "

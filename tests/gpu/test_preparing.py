@@ -146,22 +146,37 @@ def test_a_source_is_fitted_and_predicted_in_parts(gpu: Any, tmp_path: Any) -> N
     np.testing.assert_allclose(there.score_samples(source), here.score_samples(X), rtol=1e-4)
 
 
-def test_rows_where_they_lie_are_looked_at_during_the_start(device: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_where_they_lie_are_looked_at_during_the_fit(device: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     made, _ = plan(device, rows())
     asked: list[int] = []
     monkeypatch.setattr(preparing, "check_memory", lambda *given: asked.append(given[1]))
     points = made.in_place(TensorRows(torch.from_numpy(rows()).to(device))).points
-    assert not asked
     points.do_chores()
-    assert not asked
     assert points.chores  # how many differ is known by the next time
     points.end_chores()
-    assert asked == [400]
+    assert not points.chores
+    assert not asked
     monkeypatch.setattr(preparing, "MANY", 399)
     points = made.in_place(TensorRows(torch.from_numpy(rows()).to(device))).points
-    assert asked == [400, 400]
+    assert asked == [400]
     points.end_chores()
-    assert asked == [400, 400]
+    assert asked == [400]
+
+
+def test_where_memory_runs_out_it_is_said_how_much_is_needed(gpu: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def run_out(*_: Any) -> None:
+        raise torch.OutOfMemoryError("none left")
+
+    def refuse(*given: Any) -> None:
+        raise MemoryError(f"{given[1]} points of {given[2]} features, {given[3]} bytes each")
+
+    X = torch.from_numpy(rows()).to(gpu)
+    monkeypatch.setattr(DeviceAttempts, "run", run_out)
+    with pytest.raises(torch.OutOfMemoryError, match="none left"):  # as far as we know there is enough
+        VCGMM(5, device="cuda", coreset_size=None).fit(X)
+    monkeypatch.setattr(preparing, "check_memory", refuse)
+    with pytest.raises(MemoryError, match=f"400 points of {X.shape[1]} features, 0 bytes"):
+        VCGMM(5, device="cuda", coreset_size=None).fit(X)
 
 
 @pytest.mark.parametrize("init", ["two_level", "random"])

@@ -13,10 +13,17 @@ pytest.importorskip("triton", reason="tests of the GPU need Triton")
 from vcgmm import VCGMM  # noqa: E402
 from vcgmm.algorithm.frame import Frame  # noqa: E402
 from vcgmm.algorithm.relocation import Relocated, Relocating  # noqa: E402
+from vcgmm.gpu import relocation  # noqa: E402
 from vcgmm.gpu.cells import sort_by_group  # noqa: E402
 from vcgmm.gpu.neighbourhoods import DeviceNeighbourhoods  # noqa: E402
 from vcgmm.gpu.points import DevicePoints  # noqa: E402
-from vcgmm.gpu.relocation import nearest_winners, relocate, split_in_two  # noqa: E402
+from vcgmm.gpu.relocation import (  # noqa: E402
+    Report,
+    list_those_who_take,
+    nearest_winners,
+    relocate,
+    split_in_two,
+)
 from vcgmm.gpu.search import DeviceSearch  # noqa: E402
 from vcgmm.gpu.tiling import aligned  # noqa: E402
 
@@ -60,7 +67,10 @@ def moved(
     winners = torch.from_numpy(winners_of(X, means, n_best)).to(device)
     order = torch.arange(len(X), device=device)
     points = make_points(X, device, weights)
-    found = relocate(points, order, winners, torch.from_numpy(means).to(device), draws)
+    given = torch.from_numpy(means).to(device)
+    used = aligned(given)
+    found = relocate(points, order, winners, given, draws, used)
+    assert (used.cpu().numpy() == np.asarray(found.means).astype(np.float32)).all()
     first, *others = winners.cpu().numpy().T
     assert all((other == -1).all() for other in others)
     assert ((first >= 0) & (first < len(means))).all()
@@ -97,17 +107,44 @@ def test_a_cluster_of_two_is_split_into_these(device: Any, n_features: int) -> N
     points, groups = make_points(X, device), sort_by_group(torch.from_numpy(labels).to(device), 5)
     means = torch.zeros((5, n_features), device=device)
     tried = torch.tensor([2, 1, 0, 3], device=device)
-    found = split_in_two(points, groups, tried, means, torch.Generator(device).manual_seed(0))
-    centres, errors, second = (array.cpu().numpy() for array in (found.centres, found.errors, found.second))
-    assert np.isinf(errors[[1, 3]]).all()
+    before = np.array([100.0, 200.0, 300.0, 400.0, 500.0])
+    gains, n_second = torch.zeros(4, dtype=torch.float64, device=device), torch.zeros_like(tried)
+    draws, errors = torch.Generator(device).manual_seed(0), torch.from_numpy(before).to(device)
+    found = split_in_two(points, groups, tried, means, draws, errors, gains, n_second)
+    centres, second, gained = (array.cpu().numpy() for array in (found.centres, found.second, gains))
+    assert (gained[[1, 3]] == -np.inf).all()
     for place, cluster in ((0, 2), (2, 0)):
         here = labels == cluster
         halves = centres[place]
         np.testing.assert_allclose(np.sort(halves.mean(1)), [0, 30], atol=1.0)
         assert (second[here] == squares(X[here], halves).argmin(1)).all()
-        assert found.n_second[place] == second[here].sum()
-        assert errors[place] == pytest.approx(squares(X[here], halves).min(1).sum(), rel=1e-4)
+        assert n_second[place] == second[here].sum()
+        assert before[cluster] - gained[place] == pytest.approx(squares(X[here], halves).min(1).sum(), rel=1e-4)
         assert (second[here] == (side[here] == (halves[1].mean() > halves[0].mean()))).all()
+
+
+@pytest.mark.parametrize("at_once", [4, 64])
+def test_takers_are_listed_one_cluster_after_the_other(
+    device: Any, monkeypatch: pytest.MonkeyPatch, at_once: int
+) -> None:
+    monkeypatch.setattr(relocation, "ENDED", at_once)
+    rng = np.random.default_rng(0)
+    labels, rivals = rng.integers(0, 20, 501), rng.integers(0, 20, 501).astype(np.int32)
+    labels[labels == 3] = 4  # nobody is in this one
+    groups = sort_by_group(torch.from_numpy(labels).to(device), 20)
+    report = Report.empty(20, 10, 501, device)
+    report.sizes.copy_(groups.sizes)
+    cheapest = [7, 3, 0, 19, 12, 5, 4, 1, 2, 9]
+    report.cheapest.copy_(torch.tensor(cheapest))
+    list_those_who_take(groups, torch.from_numpy(rivals).to(device), report)
+    lists = [rivals[labels == cluster] for cluster in cheapest]
+    assert report.ends.tolist() == np.cumsum([len(one) for one in lists]).tolist()
+    expected = np.concatenate(lists)
+    assert report.takers[: len(expected)].tolist() == expected.tolist()
+    numbers, here, n_here = report.apart(report.some(31).cpu().numpy())
+    assert len(numbers) == 7 * 10 + 20 + 1
+    assert here.tolist() == expected[:32].tolist()
+    assert n_here == len(expected)
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -72,9 +73,14 @@ class Stepper:
     def __init__(
         self, longest: float, n_features: int, total_weight: float, variance_floor: float, device: torch.device
     ) -> None:
-        settings = np.array([longest, n_features * total_weight, variance_floor, CANCELLED])
-        self._settings = upload(settings, device)
-        self._before = self._settings  # nobody looks at it the first time
+        self._told = np.array([longest, n_features * total_weight, variance_floor, CANCELLED])
+        self._device = device
+        self._before: torch.Tensor | None = None
+
+    @cached_property
+    def _settings(self) -> torch.Tensor:
+        """What the device has to know, told when the first step is taken: before, it might wait for the host."""
+        return upload(self._told, self._device)
 
     def take(
         self,
@@ -101,7 +107,8 @@ class Stepper:
             Whether there are products with moves before among them.
         room : Room
         """
-        found, launch = room.again(self._prepare, means, moves, n_parts, totals, has_before, self._before)
+        before = self._settings if self._before is None else self._before  # nobody looks at it the first time
+        found, launch = room.again(self._prepare, means, moves, n_parts, totals, has_before, before)
         launch()
         self._before = found[0]
         return found[1]

@@ -76,7 +76,8 @@ class DeviceAttempts(Attempts):
         if isinstance(init, str) and init == "two_level":
             weights, few = self.problem.coreset.weights, SearchSettings.of(settings)
             start = start_in_subspace(points, weights, n_clusters, few, rng, begun.scatter)
-            points.end_chores()
+            if not self._runs_ahead:  # else the host will have time for them
+                points.end_chores()
             self.progress.advance(n_clusters)
             return start
         points.end_chores()
@@ -94,10 +95,17 @@ class DeviceAttempts(Attempts):
     def _improve(self, now: Snapshot, search: Search) -> Fit:
         """As of `Attempts`; on few points E-steps begin before they are asked for, unless others look at them."""
         settings = self.problem.settings
-        plain = settings.is_shared and settings.metric == "euclidean" and self.keep is None
-        if plain and isinstance(search, DeviceSearch) and len(self.on_device) <= FEW:
+        if self._runs_ahead and isinstance(search, DeviceSearch):
             search.run_ahead(settings.relaxation, settings.max_iter - len(now.fit.bounds))
-        return super()._improve(now, search)
+        fit = super()._improve(now, search)
+        self.on_device.end_chores()
+        return fit
+
+    @property
+    def _runs_ahead(self) -> bool:
+        settings = self.problem.settings
+        plain = settings.is_shared and settings.metric == "euclidean" and self.keep is None
+        return plain and len(self.on_device) <= FEW
 
     def _make_search(self, attempt: int, labels: torch.Tensor, error: float) -> DeviceSearch:
         settings, points = self.problem.settings, self.on_device

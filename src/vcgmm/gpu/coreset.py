@@ -14,6 +14,7 @@ from .hashing import row_hashes
 from .kernels.surveying import merge_blocks, survey_blocks
 from .sizes import pieces_of, power_of_two
 from .tensors import TensorRows, blocks_of
+from .together import Part, alone
 
 #: Rows that one program looks at, at least, and most of such blocks.
 SURVEYED, MOST_BLOCKS = 256, 1024
@@ -29,7 +30,7 @@ def moments(rows: TensorRows, weights: torch.Tensor | None, advance: Callable[[i
 
 
 def begin_moments(
-    rows: TensorRows, weights: torch.Tensor | None, advance: Callable[[int], None]
+    rows: TensorRows, weights: torch.Tensor | None, advance: Callable[[int], None], home: Part | None = None
 ) -> Callable[[], Moments]:
     """Begin to look at all rows; what this gives waits for their `moments`.
 
@@ -39,9 +40,12 @@ def begin_moments(
     weights : (N,) float64 tensor or None
     advance : callable
         Told how many rows have been read since the last call.
+    home : Part, optional
+        Room for two numbers a feature, by which rows as they are stored tell the host of theirs.
     """
     if weights is None and rows.as_stored:
-        merged = _survey(rows.tensor)
+        merged = home or alone(2 * rows.n_features, rows.tensor.device)
+        _survey(rows.tensor, merged.tensor)
         return lambda: _moments(rows, None, *_waited(rows, merged, advance))
     return lambda: _moments(rows, weights, *_part_by_part(rows, weights, advance))
 
@@ -64,28 +68,24 @@ def _moments(
     return Moments(mass, mean, variance, n_usable)
 
 
-def _survey(rows: torch.Tensor) -> torch.Tensor:
-    """Mean and scatter of rows (N, D) as they are stored: (2, D) float64, on the device."""
+def _survey(rows: torch.Tensor, merged: torch.Tensor) -> None:
+    """Mean and scatter of rows (N, D) as they are stored, one after the other: (2 D,) float64, on the device."""
     (n_rows, n_features), device = rows.shape, rows.device
     size = max(SURVEYED, pieces_of(n_rows, MOST_BLOCKS))
     n_blocks, features = pieces_of(n_rows, size), min(FEATURES, power_of_two(n_features))
     means, scatters = torch.empty((2, n_blocks, n_features), dtype=torch.float64, device=device)
-    merged = torch.empty((2, n_features), dtype=torch.float64, device=device)
     survey_blocks[(n_blocks, pieces_of(n_features, features))](
         rows, rows.stride(0), n_rows, n_features, size, means, scatters, ROWS=ROWS, FEATURES=features
     )
     merge_blocks[(pieces_of(n_features, MERGED_FEATURES),)](
         means, scatters, n_rows, n_features, size, n_blocks, merged, BLOCKS=MERGED, FEATURES=MERGED_FEATURES
     )
-    return merged
 
 
-def _waited(
-    rows: TensorRows, merged: torch.Tensor, advance: Callable[[int], None]
-) -> tuple[float, float, np.ndarray]:
+def _waited(rows: TensorRows, merged: Part, advance: Callable[[int], None]) -> tuple[float, float, np.ndarray]:
     """Weight, scatter and mean (D,) of rows, each of weight 1, as soon as the host knows what `_survey` gave."""
-    mean, spreads = merged.cpu().numpy()
     n_rows, n_features = rows.tensor.shape
+    mean, spreads = merged.array().reshape(2, n_features)
     if not np.isfinite(mean).all():
         for part in blocks_of(n_rows, n_features):
             _refuse_nonfinite(rows, part)

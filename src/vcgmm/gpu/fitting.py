@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from traceback import clear_frames
 from typing import Any
 
 import numpy as np
@@ -71,7 +72,12 @@ def run(
     attempts = DeviceAttempts(problem, prepared.points, costs, callbacks, progress, workers, keep, prepared.begun)
     progress.finish()
     costs.elapsed = costs.seconds["coreset"] = time.perf_counter() - begun
-    attempt = attempts.run()
+    try:
+        attempt = attempts.run()
+    except torch.OutOfMemoryError as error:
+        clear_frames(error.__traceback__)  # what the fit has made would be taken for the memory of others
+        plan.check_room(prepared.points)
+        raise
     return _finish(rows, weights, prepared.moments.total_weight, attempt, attempts)
 
 

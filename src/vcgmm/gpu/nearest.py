@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from .cells import Groups, Pieces, cut, label_type
+from .constants import equal_starts
 from .costs import Costs
 from .kernels.narrow import nearest_of_tiles
 from .kernels.search import search_tiles, unlisted_costs
@@ -101,8 +102,7 @@ class Posterior:
 def lists_of(table: torch.Tensor) -> Lists:
     """Lists of one length, the rows of a table (n_cells, L) int32."""
     n_cells, length = table.shape
-    start = torch.arange(0, (n_cells + 1) * length, length, device=table.device)
-    return Lists(table.contiguous().view(-1), start, length)
+    return Lists(table.contiguous().view(-1), equal_starts(n_cells, length, table.device), length)
 
 
 def lists_between(start: np.ndarray, device: torch.device) -> Lists:

@@ -74,9 +74,13 @@ class DeviceNeighbourhoods:
         self.width = min(n_clusters, n_candidates + n_explore)
         self.seed = seed
         self.n_updates = 0
-        self.nearest = torch.full((n_clusters, n_candidates), -1, dtype=torch.int32, device=device)
+        shape = (n_clusters, n_candidates)
+        if n_clusters <= max(self._pool_size(*shape), ALL_COMPARED):  # nobody looks before there is anything
+            self.nearest = torch.empty(shape, dtype=torch.int32, device=device)
+        else:
+            self.nearest = torch.full(shape, -1, dtype=torch.int32, device=device)
         self.neighbors = self.nearest[:, :n_neighbors]
-        self.candidates = torch.full((n_clusters, self.width), -1, dtype=torch.int32, device=device)
+        self.candidates = torch.empty((n_clusters, self.width), dtype=torch.int32, device=device)
         marked = n_clusters <= MARKED
         width = pieces_of(n_clusters, MARKS) if marked else self.width
         self.listed = Listed(torch.empty((n_clusters, width), dtype=torch.int32, device=device), marked)
@@ -121,12 +125,10 @@ class DeviceNeighbourhoods:
 
     def state(self) -> dict[str, Any]:
         """All that the next update depends on, on the host."""
-        return {
-            "neighbors": self.neighbors.cpu().numpy(),
-            "nearest": self.nearest.cpu().numpy(),
-            "candidates": self.candidates.cpu().numpy(),
-            "n_updates": self.n_updates,
-        }
+        lists = {"neighbors": self.neighbors, "nearest": self.nearest, "candidates": self.candidates}
+        if not self.n_updates:
+            lists = {name: torch.full_like(ids, -1) for name, ids in lists.items()}
+        return {**{name: ids.cpu().numpy() for name, ids in lists.items()}, "n_updates": self.n_updates}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on from a state."""
@@ -139,7 +141,7 @@ class DeviceNeighbourhoods:
     def _link(self, means: torch.Tensor) -> int:
         """Fill `nearest` with the nearest of each cluster's pool."""
         n_clusters, length = self.nearest.shape
-        pool_size = min(n_clusters, max(POOL_SIZE, 2 * length))
+        pool_size = self._pool_size(n_clusters, length)
         if n_clusters <= max(pool_size, ALL_COMPARED):
             self._rank_all(means)
             return n_clusters * n_clusters
@@ -158,6 +160,11 @@ class DeviceNeighbourhoods:
         self.nearest = nearest
         self.neighbors = nearest[:, : self.n_neighbors]
         return len(groups) * (len(groups) + groups.shape[1] * pool_size)
+
+    @staticmethod
+    def _pool_size(n_clusters: int, length: int) -> int:
+        """Clusters among which the nearest are looked for."""
+        return min(n_clusters, max(POOL_SIZE, 2 * length))
 
     def _rank_all(self, means: torch.Tensor) -> None:
         """Fill `nearest` with the nearest of all clusters."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +9,7 @@ import torch
 
 from .arrays import Told
 from .cells import Groups, sort_by_group
+from .constants import one_float, one_group
 from .kernels.partition import gather_columns, gather_rows, sample_groups, survey_groups
 from .points import DevicePoints, upload
 from .sizes import pieces_of
@@ -50,10 +50,8 @@ class Partition:
     def whole(cls, points: DevicePoints) -> Partition:
         """All points in one group."""
         n, device = len(points), points.device
-        facts = np.array([0, n, np.float64(points.total_weight).view(np.int64)])  # in one copy
-        start, mass = upload(facts, device).split((2, 1))
-        groups = Groups(torch.arange(n, device=device), start)
-        return cls(groups, np.array([n]), mass.view(torch.float64), np.zeros(1))
+        groups = Groups(torch.arange(n, device=device), one_group(n, device))
+        return cls(groups, np.array([n]), one_float(points.total_weight, device), np.zeros(1))
 
     @classmethod
     def by(
@@ -62,20 +60,13 @@ class Partition:
         n_groups: int,
         weights: torch.Tensor,
         distances: torch.Tensor,
-        meanwhile: Callable[[], None] | None = None,
     ) -> Partition:
-        """Points by labels (N',), with weights and squared distances (N',) float32.
-
-        The host waits once; what it does `meanwhile` is not waited for by the device.
-        """
+        """Points by labels (N',), with weights and squared distances (N',) float32; the host waits once."""
         groups = sort_by_group(labels, n_groups)
-        facts = torch.empty((n_groups, 3), dtype=torch.float64, device=labels.device)
+        facts = torch.empty((3, n_groups), dtype=torch.float64, device=labels.device)
         survey_groups[(n_groups,)](groups.order, groups.start, weights, distances, facts, MEMBERS=SURVEYED)
-        told = Told(facts)
-        if meanwhile is not None:
-            meanwhile()
-        here = told.array()
-        return cls(groups, here[:, 0].astype(np.int64), facts[:, 1].contiguous(), here[:, 2].copy())
+        here = Told(facts).array()
+        return cls(groups, here[0].astype(np.int64), facts[1], here[2].copy())
 
     def sample(self, counts: np.ndarray, draws: torch.Generator) -> Partition:
         """Some members of every group, one from each of `counts` (n_groups,) equal runs of them."""

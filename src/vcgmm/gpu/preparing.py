@@ -26,8 +26,9 @@ from .lanes import Lanes, Task
 from .memory import Shape, check_memory
 from .passes import DevicePasses
 from .points import STORED, DevicePoints
-from .scatter import FEW_FEATURES, Scatter, begin_scatter
+from .scatter import FEW_FEATURES, Scatter, begin_scatter, n_told
 from .tensors import TensorRows, blocks_of, rows_on
+from .together import Part, Together
 
 FLOAT32 = np.dtype(np.float32)
 
@@ -38,7 +39,7 @@ COPIED_VALUES = 1 << 21
 NARROW = {"uint8": torch.uint8, "int8": torch.int8, "float16": torch.float16}
 
 
-#: Rows from which on memory is asked about at once, not during the start, which needs some of it.
+#: Rows from which on memory is asked about at once; of fewer, only where it has turned out to be too little.
 MANY = 1 << 20
 
 
@@ -192,31 +193,37 @@ class Plan:
 
     def in_place(self, rows: TensorRows) -> Prepared:
         """Take all rows where they lie; what need not be known before the start is looked at during it."""
-        tensor, n_rows = rows.tensor, rows.n_samples
-        waited = begin_moments(rows, None, self.advance)
+        tensor, n_rows, n_features = rows.tensor, rows.n_samples, rows.n_features
+        begins = self._looks_for_directions(n_features)
+        home = Together([2 * n_features, n_told(n_features) if begins else 0], self.device).parts
+        waited = begin_moments(rows, None, self.advance, home[0])
         weights = torch.ones(n_rows, device=self.device)
-        begun = self._begin(tensor, weights)
+        begun = self._begin(tensor, weights, home[1]) if begins else None
         if n_rows > MANY:
-            self._check_memory(n_rows, rows.n_features, 0)
+            self._check_memory(n_rows, n_features, 0)
         facts = waited()
         points = self._as_they_are(tensor, weights, facts.frame(FLOAT32))
         points.chores.append(lambda: self._look_at(points))
         return Prepared(every_row(tensor, n_rows), points, facts, begun)
 
-    def _begin(self, tensor: torch.Tensor, weights: torch.Tensor) -> Begun | None:
-        """Begin the first start of rows as they are stored, where it will look for directions."""
-        settings = self.settings
-        if not isinstance(settings.init, str) or settings.init != "two_level" or tensor.shape[1] > FEW_FEATURES:
-            return None
-        rng = generator(settings.seed, SEEDING, 0)
-        return Begun(rng, begin_scatter(tensor, 1.0, weights, rng))
+    def _looks_for_directions(self, n_features: int) -> bool:
+        """Whether a start of rows of so many features begins with how a sample of them scatters."""
+        init = self.settings.init
+        return isinstance(init, str) and init == "two_level" and n_features <= FEW_FEATURES
+
+    def _begin(self, tensor: torch.Tensor, weights: torch.Tensor, home: Part) -> Begun:
+        """Begin the first start of rows as they are stored."""
+        rng = generator(self.settings.seed, SEEDING, 0)
+        return Begun(rng, begin_scatter(tensor, 1.0, weights, rng, home))
+
+    def check_room(self, points: DevicePoints) -> None:
+        """Refuse a fit to points that are there and leave too little memory for it, and say what would fit."""
+        self._check_memory(len(points), points.n_features, 0)
 
     def _look_at(self, points: DevicePoints) -> None:
         """Begin to count different points where they lie; how many there are is looked at the next time."""
         distinct = self._distinct(points.stored)
         points.chores.append(lambda: self._check(distinct, len(points)))
-        if len(points) <= MANY:
-            points.chores.append(lambda: self._check_memory(len(points), points.n_features, 0))
 
     def _copy(self, source: np.ndarray | Selection, kind: torch.dtype, frame: Frame | None) -> torch.Tensor:
         """Rows of the host, entered into a frame or as they are, on the device."""

@@ -37,17 +37,51 @@ def in_order(
         Of the shape and type of the values, where they may be put.
     """
     n_places = values.shape[-1]
-    if values.numel() * n_places > COMPARISONS:
+    if _is_long(values):
         found = torch.sort(values, stable=True, descending=descending)
         return found.values, found.indices
     ordered = torch.empty_like(values) if out is None else out
     order = torch.empty(values.shape, dtype=torch.int64, device=values.device)
+    _put_in_order(values, n_places, ordered, order, descending)
+    return ordered, order
+
+
+def first_in_order(
+    values: torch.Tensor, count: int, ordered: torch.Tensor, order: torch.Tensor, *, descending: bool = False
+) -> None:
+    """The first of all values (n,) int or float64, in order, and where each was, put where they are wanted.
+
+    Parameters
+    ----------
+    values : (n,) tensor without gaps
+    count : int
+        How many of them, at most n.
+    ordered : (count,) tensor of the type of the values
+    order : (count,) int64 tensor
+    descending : bool
+    """
+    if _is_long(values):
+        found = torch.sort(values, stable=True, descending=descending)
+        ordered.copy_(found.values[:count])
+        order.copy_(found.indices[:count])
+    else:
+        _put_in_order(values, count, ordered, order, descending)
+
+
+def _is_long(values: torch.Tensor) -> bool:
+    """Whether to compare all values of each row with one another is more work than to sort them."""
+    return values.numel() * values.shape[-1] > COMPARISONS
+
+
+def _put_in_order(
+    values: torch.Tensor, count: int, ordered: torch.Tensor, order: torch.Tensor, descending: bool
+) -> None:
+    n_places = values.shape[-1]
     others = min(OTHERS_OF_PART, power_of_two(n_places))
     order_rows[(values.numel() // max(1, n_places), pieces_of(n_places, PART))](
-        values, n_places, ordered, order, PART=PART, AT_ONCE=others, DESCENDING=descending,
+        values, n_places, count, ordered, order, PART=PART, AT_ONCE=others, DESCENDING=descending,
         num_warps=max(1, others // 128),
     )  # fmt: skip
-    return ordered, order
 
 
 def ranked(values: torch.Tensor, count: int, out: torch.Tensor | None = None) -> torch.Tensor:

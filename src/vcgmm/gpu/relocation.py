@@ -15,11 +15,11 @@ from ..kernels.rivals import LOOKED_AT
 from .arrays import DeviceArray, Told
 from .cells import Groups, sort_by_group
 from .kernels.halving import halve_cells
-from .kernels.rivals import hand_over, list_takers, put_halves, survey_rivals, two_nearest
+from .kernels.rivals import end_takers, hand_over, list_takers, put_halves, survey_rivals, two_nearest
 from .points import DevicePoints, upload
-from .ranking import in_order
+from .ranking import first_in_order
 from .sizes import pieces_of, power_of_two
-from .tiling import REGISTERS, aligned
+from .tiling import REGISTERS
 
 #: Share of the clusters that are split to see what it gains: more than on the host, where it costs more.
 TRIED = 0.5
@@ -32,6 +32,9 @@ SURVEYED, RELABELLED = 256, 512
 
 #: Takers that are brought to the host before it knows how many there are.
 MOST_TAKERS = 1 << 18
+
+#: Clusters that may be taken away whose points are counted at a time.
+ENDED = 1024
 
 #: What is told of the moves that were chosen.
 N_FACTS = 5
@@ -46,6 +49,7 @@ def relocate(
     winners: torch.Tensor,
     means: torch.Tensor,
     draws: torch.Generator,
+    used: torch.Tensor,
     per_row: int = 1,
 ) -> Relocated:
     """Move clusters to where they lower the error more; their means are on the device.
@@ -62,36 +66,37 @@ def relocate(
         as far as it is known, and there are no others.
     means : (C, D) float64 tensor
     draws : torch.Generator
+    used : (C, D) float32 tensor, rows as of `tiling.aligned`
+        The same; in the end those of after the moves.
     per_row : int
     """
     n_clusters, device = len(means), points.device
-    used = aligned(means)
+    n_tried = max(1, int(TRIED * n_clusters))
+    report = Report.empty(n_clusters, n_tried, len(points), device)
     labels, rivals, distances = nearest_winners(points, order, winners, used, per_row)
     groups = sort_by_group(labels, n_clusters)
-    errors, losses = survey(points, groups, distances)
-    n_tried = max(1, int(TRIED * n_clusters))
-    tried = in_order(errors, descending=True)[1][:n_tried]
-    halves = split_in_two(points, groups, tried, used, draws)  # the longest, while the host goes on
-    least, cheapest = (found[:n_tried] for found in in_order(losses))
-    group_sizes = groups.sizes
-    takers, ends = takers_of(groups, rivals, cheapest, group_sizes)
-    most, dearest = in_order(errors[tried] - halves.errors, descending=True)
+    errors, losses = survey(points, groups, distances, report.sizes)
+    first_in_order(errors, n_tried, report.gains, report.tried, descending=True)  # where gains will be
+    # The longest, while the host goes on.
+    gains = torch.empty(n_tried, dtype=torch.float64, device=device)
+    halves = split_in_two(points, groups, report.tried, used, draws, errors, gains, report.n_second)
+    first_in_order(losses, n_tried, report.losses, report.cheapest)
+    list_those_who_take(groups, rivals, report)
+    torch.sum(errors, 0, keepdim=True, out=report.error)
+    first_in_order(gains, n_tried, report.gains, report.dearest, descending=True)
 
     # What the host chooses by; the device waits for what it chooses.
-    parts = (tried, group_sizes, halves.n_second, dearest, most, cheapest, ends, least, errors.sum().view(1))
-    told = Told(torch.cat([part.view(torch.int64) for part in parts]))
-    some = Told(takers[: min(MOST_TAKERS, len(takers) * n_tried // n_clusters)])
+    told = Told(report.some(min(MOST_TAKERS, len(points) * n_tried // n_clusters)))
     moved: Any = DeviceArray(means.clone())
     chosen, facts = np.empty(n_clusters + 3 * n_tried, np.int64), np.empty(N_FACTS)
-    numbers = told.array()
-    here, n_here = some.array(), int(numbers[-2 - n_tried])  # those who are missed least have few points mostly
+    numbers, here, n_here = report.apart(told.array())  # those who are missed least have few points mostly
     if n_here > len(here):
-        here = takers[:n_here].cpu().numpy()
+        here = report.takers[:n_here].cpu().numpy()
     n_moves = plan_moves(numbers, numbers.view(np.float64), here, n_clusters, n_tried, 2 * SAMPLE, chosen, facts)
     there = upload(chosen[: n_clusters + 3 * n_moves], device)
     if n_moves:
         put_halves[(n_moves,)](
-            there[n_clusters:], n_moves, halves.centres, points.n_features, moved.tensor,
+            there[n_clusters:], n_moves, halves.centres, points.n_features, moved.tensor, used, used.stride(0),
             FEATURES=power_of_two(points.n_features),
         )  # fmt: skip
     hand_over[(pieces_of(len(labels), RELABELLED),)](
@@ -108,6 +113,76 @@ def relocate(
         n_evaluations=len(points) * min(winners.shape[1], LOOKED_AT)
         + int(n_sampled * (1 + TRIALS + 2 * STEPS) + 2 * n_split),
     )
+
+
+@dataclass(frozen=True)
+class Report:
+    """What the host chooses moves by, in one place and so in one copy, as `plan_moves` reads it; k are tried.
+
+    Attributes
+    ----------
+    room : (...,) int64 tensor
+        All of it.
+    tried : (k,) int64 tensor
+        Clusters that are split, the one with the largest error first.
+    sizes : (C,) int64 tensor
+        Points of all clusters.
+    n_second : (k,) int64 tensor
+        Points of second halves.
+    dearest : (k,) int64 tensor
+        Places among those that are split, the one that gains most first.
+    gains : (k,) float64 tensor
+        What they gain.
+    cheapest : (k,) int64 tensor
+        Clusters that are missed least.
+    ends : (k,) int64 tensor
+        Where the takers of each of them end.
+    losses : (k,) float64 tensor
+        What is lost without them.
+    error : (1,) float64 tensor
+        That of all points.
+    takers : (N',) int32 tensor
+        Who would take over the points of those clusters, one cluster after the other.
+    """
+
+    room: torch.Tensor
+    tried: torch.Tensor
+    sizes: torch.Tensor
+    n_second: torch.Tensor
+    dearest: torch.Tensor
+    gains: torch.Tensor
+    cheapest: torch.Tensor
+    ends: torch.Tensor
+    losses: torch.Tensor
+    error: torch.Tensor
+    takers: torch.Tensor
+
+    @classmethod
+    def empty(cls, n_clusters: int, n_tried: int, n_points: int, device: torch.device) -> Report:
+        """Room for it."""
+        k = n_tried
+        lengths = (k, n_clusters, k, k, k, k, k, k, 1, pieces_of(n_points, 2))
+        room = torch.empty(sum(lengths), dtype=torch.int64, device=device)
+        tried, sizes, n_second, dearest, gains, cheapest, ends, losses, error, takers = room.split(lengths)
+        wide = torch.float64
+        return cls(
+            room, tried, sizes, n_second, dearest, gains.view(wide), cheapest, ends, losses.view(wide),
+            error.view(wide), takers.view(torch.int32),
+        )  # fmt: skip
+
+    def some(self, n_takers: int) -> torch.Tensor:
+        """The numbers, and so many of the takers, or one more."""
+        return self.room[: self._n_numbers + pieces_of(n_takers, 2)]
+
+    def apart(self, told: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
+        """What `some` gave, on the host: the numbers, those of the takers that came, and how many there are."""
+        n_numbers = self._n_numbers
+        n_tried = self.tried.shape[0]
+        return told[:n_numbers], told[n_numbers:].view(np.int32), int(told[n_numbers - 2 - n_tried])
+
+    @property
+    def _n_numbers(self) -> int:
+        return self.room.shape[0] - pieces_of(self.takers.shape[0], 2)
 
 
 def nearest_winners(
@@ -132,40 +207,35 @@ def nearest_winners(
     return labels, rivals, distances
 
 
-def survey(points: DevicePoints, groups: Groups, distances: torch.Tensor) -> torch.Tensor:
-    """Error of every cluster and what is lost without it, from distances (2, N'): (2, C) float64."""
+def survey(points: DevicePoints, groups: Groups, distances: torch.Tensor, sizes: torch.Tensor) -> torch.Tensor:
+    """Error of every cluster and what is lost without it, from distances (2, N'): (2, C) float64.
+
+    Points of each, (C,) int64, are put into `sizes`.
+    """
     n_clusters = len(groups.start) - 1
     facts = torch.empty((2, n_clusters), dtype=torch.float64, device=points.device)
     survey_rivals[(n_clusters,)](
-        groups.order, groups.start, points.weights, distances, len(points), facts, MEMBERS=SURVEYED
+        groups.order, groups.start, points.weights, distances, len(points), facts, sizes, MEMBERS=SURVEYED
     )
     return facts
 
 
-def takers_of(
-    groups: Groups, rivals: torch.Tensor, cheapest: torch.Tensor, sizes: torch.Tensor
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Who would take over the points of some clusters (k,) int64, one cluster after the other.
+def list_those_who_take(groups: Groups, rivals: torch.Tensor, report: Report) -> None:
+    """Put down who would take over the points of the clusters that are missed least, and where each one's end.
 
     Parameters
     ----------
     groups : Groups
         Points of all clusters.
     rivals : (N',) int32 tensor
-    cheapest : (k,) int64 tensor
-    sizes : (C,) int64 tensor
-        Of the groups.
-
-    Returns
-    -------
-    takers : (N',) int32 tensor
-        The rival of every point; as many as those clusters have.
-    last : (k,) int64 tensor
-        Where those of each cluster end.
+    report : Report
+        Of which sizes and cheapest are known.
     """
-    takers, last = torch.empty_like(rivals), torch.cumsum(sizes[cheapest], 0)
-    list_takers[(len(cheapest),)](groups.order, groups.start, cheapest, rivals, last, takers, MEMBERS=SURVEYED)
-    return takers, last
+    cheapest, ends = report.cheapest, report.ends
+    end_takers[(1,)](report.sizes, cheapest, len(cheapest), ends, CLUSTERS=min(ENDED, power_of_two(len(cheapest))))
+    list_takers[(len(cheapest),)](
+        groups.order, groups.start, cheapest, rivals, ends, report.takers, MEMBERS=SURVEYED
+    )
 
 
 @dataclass(frozen=True)
@@ -175,22 +245,23 @@ class Halves:
     Attributes
     ----------
     centres : (k, 2, D) float32 tensor
-    errors : (k,) float64 tensor
-        Weighted squared error of both halves; infinite where a cluster cannot be split.
     second : (N',) int8 tensor
         1 for points of second halves; whatever for those of other clusters.
-    n_second : (k,) int64 tensor
-        How many those are.
     """
 
     centres: torch.Tensor
-    errors: torch.Tensor
     second: torch.Tensor
-    n_second: torch.Tensor
 
 
 def split_in_two(
-    points: DevicePoints, groups: Groups, tried: torch.Tensor, means: torch.Tensor, draws: torch.Generator
+    points: DevicePoints,
+    groups: Groups,
+    tried: torch.Tensor,
+    means: torch.Tensor,
+    draws: torch.Generator,
+    errors: torch.Tensor,
+    gains: torch.Tensor,
+    n_second: torch.Tensor,
 ) -> Halves:
     """Split clusters tried (k,) int64 in two by a small k-means inside each.
 
@@ -200,19 +271,23 @@ def split_in_two(
     groups : Groups
         Points of all clusters.
     means : (C, D) float32 tensor
+    errors : (C,) float64 tensor
+        Of all clusters.
+    gains : (k,) float64 tensor
+        Where it is put what their errors fall by; minus infinity where a cluster cannot be split.
+    n_second : (k,) int64 tensor
+        Where points of second halves are counted.
     """
     device, n_tried, n_features = points.device, len(tried), points.n_features
     uniforms = torch.rand((n_tried, 1 + TRIALS), generator=draws, device=device)
     halves = Halves(
         torch.empty((n_tried, 2, n_features), device=device),
-        torch.empty(n_tried, dtype=torch.float64, device=device),
         torch.empty(len(points), dtype=torch.int8, device=device),
-        torch.empty(n_tried, dtype=torch.int64, device=device),
     )
     halve_cells[(n_tried,)](
         points.stored, points.stored.stride(0), n_features, points.scale, groups.order, groups.start, tried,
-        points.weights, means, means.stride(0), uniforms, halves.centres, halves.second, halves.n_second,
-        halves.errors, STEPS=STEPS, N_TRIALS=TRIALS, ROWS=2 * SAMPLE,
-        FEATURES=min(FEATURES, power_of_two(n_features)), GRAIN=points.grain, maxnreg=REGISTERS,
+        points.weights, means, means.stride(0), uniforms, halves.centres, halves.second, n_second, errors, gains,
+        STEPS=STEPS, N_TRIALS=TRIALS, ROWS=2 * SAMPLE, FEATURES=min(FEATURES, power_of_two(n_features)),
+        GRAIN=points.grain, maxnreg=REGISTERS,
     )  # fmt: skip
     return halves

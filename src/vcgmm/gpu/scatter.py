@@ -7,15 +7,19 @@ import torch
 
 from ..algorithm.directions import draw_sample
 from ..algorithm.frame import LEAST
-from .kernels.surveying import scatter_rows
+from .kernels.surveying import add_blocks, scatter_rows
 from .points import upload
 from .sizes import pieces_of, power_of_two
+from .together import Part, alone
 
 #: Up to so many features, directions are found from their scatter as a whole.
 FEW_FEATURES = 256
 
 #: Rows, and features of them, that a program multiplies at a time.
 ROWS, FEATURES = 64, 64
+
+#: Products of two features that a program adds up over all blocks of rows.
+ADDED = 64
 
 
 class Scatter:
@@ -29,9 +33,18 @@ class Scatter:
     weights : (N',) float32 tensor
     rows : (n,) int64 tensor
         Which points.
+    home : Part, optional
+        Room for `n_told` numbers, by which the host is told.
     """
 
-    def __init__(self, stored: torch.Tensor, scale: float, weights: torch.Tensor, rows: torch.Tensor) -> None:
+    def __init__(
+        self,
+        stored: torch.Tensor,
+        scale: float,
+        weights: torch.Tensor,
+        rows: torch.Tensor,
+        home: Part | None = None,
+    ) -> None:
         self.rows = rows
         (_, n_features), n_rows = stored.shape, rows.shape[0]
         self._width, n_blocks = n_features + 1, pieces_of(n_rows, ROWS)
@@ -42,28 +55,41 @@ class Scatter:
             stored, stored.stride(0), n_features, scale, weights, rows, n_rows, products, ROWS=ROWS,
             FEATURES=features,
         )  # fmt: skip
-        self._total = products.sum(0, dtype=torch.float64)
+        self._total = home or alone(n_told(n_features), stored.device)
+        n_values = self._width * self._width
+        add_blocks[(pieces_of(n_values, ADDED),)](
+            products, n_blocks, n_values, self._total.tensor, BLOCKS=power_of_two(n_blocks), VALUES=ADDED
+        )
 
     def array(self) -> np.ndarray:
         """Over the weight of the points, (D, D) float64; the host waits for it."""
-        total = self._total.cpu().numpy()
+        total = self._total.array().reshape(self._width, self._width)
         with np.errstate(over="ignore", invalid="ignore"):  # `keeps_digits` tells
             means = total[-1, :-1] / total[-1, -1]
             return total[:-1, :-1] / total[-1, -1] - np.outer(means, means)
 
 
+def n_told(n_features: int) -> int:
+    """Numbers by which the host is told how points of so many features scatter."""
+    return (n_features + 1) ** 2
+
+
 def begin_scatter(
-    stored: torch.Tensor, scale: float, weights: torch.Tensor, rng: np.random.Generator
+    stored: torch.Tensor,
+    scale: float,
+    weights: torch.Tensor,
+    rng: np.random.Generator,
+    home: Part | None = None,
 ) -> Scatter | None:
     """That of a sample in which directions are looked for; None where there are too few points for it.
 
     Parameters
     ----------
-    stored, scale, weights : as for `Scatter`
+    stored, scale, weights, home : as for `Scatter`
     rng : numpy Generator
     """
     rows = draw_sample(stored.shape[0], stored.shape[1], rng)
-    return None if rows is None else Scatter(stored, scale, weights, upload(rows, stored.device))
+    return None if rows is None else Scatter(stored, scale, weights, upload(rows, stored.device), home)
 
 
 def keeps_digits(scatter: np.ndarray) -> bool:

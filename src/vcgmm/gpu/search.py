@@ -237,6 +237,8 @@ class DeviceSearch:
         if step is not None:
             ahead = self.search(used, step.variance) if near.stays else None
             self._begun = Begun(used, step, ahead, told)
+        if self._stepper is not None:
+            self.points.do_chores()
         n_listed = linked + found.n_evaluations
         return DeviceStatistics(there, variance, self.total_weight, sums, way, before, told, n_listed, has_old)
 
@@ -264,11 +266,11 @@ class DeviceSearch:
         draws.manual_seed(int(rng.integers(1 << 62)))
         given = as_tensor(means, self.points.device)
         cells = self._cells or self._group(len(given))
-        moved = relocate(self.points, cells.order, self.winners, given, draws, cells.per_row)
+        used = aligned(given, self._used)
+        moved = relocate(self.points, cells.order, self.winners, given, draws, used, cells.per_row)
         del cells
         self._begin_anew(moved.error)
         if self.links_ahead:  # while the host finds its way to the next E-step
-            used = aligned(as_tensor(moved.means, self.points.device), self._used)
             self.neighbourhoods.update_ahead(used)
             self._moved = (moved.means, used)
         return moved

@@ -17,6 +17,7 @@ from ..algorithm.two_level import (
 )
 from .arrays import DeviceArray
 from .cells import Groups
+from .constants import first_ids, one_group
 from .exact import Urn
 from .greedy import CellSeeds, seed_cells
 from .lloyd import lloyd_steps
@@ -100,7 +101,6 @@ class DeviceCells:
         if len(cells) == 1:  # a sample tells enough of how to cut all points the first time
             cells = cells.sample(np.minimum(cells.sizes, COARSE_SAMPLE * children), self.draws)
         seeds = self._seed(cells, np.minimum(children, self.sizes))
-        self.points.end_chores()
         rows, start = seeds.rows.cpu().numpy(), seeds.start_here
         parents = np.repeat(np.arange(len(children)), np.diff(start))[rows >= 0]
         centre_start = np.concatenate([[0], np.cumsum(rows >= 0)])[start]
@@ -120,17 +120,16 @@ class DeviceCells:
         points, whole, device = self.points, self._partition, self.points.device
         n_rows, n_random = min(len(points), RANDOM_SAMPLE * n_cells), n_cells - n_cells // 2
         uniforms = torch.rand(n_rows + n_cells, generator=self.draws, dtype=torch.float64, device=device)
-        bounds = upload(np.array([0, n_rows, 0, n_random, 0, n_cells]), device)
-        every = torch.arange(n_cells, dtype=torch.int32, device=device)
-        some = whole.sampled(bounds[:2], uniforms[:n_rows])
+        every = first_ids(n_cells, device)
+        some = whole.sampled(one_group(n_rows, device), uniforms[:n_rows])
         seeds = torch.empty(n_cells, dtype=torch.int64, device=device)
         first, others, draws = seeds[:n_random], seeds[n_random:], uniforms[n_rows:]
         draw_spread(points, some.order, draws[:n_random], first)
-        lists = Lists(every, bounds[2:4], n_random)
+        lists = Lists(every, one_group(n_random, device), n_random)
         _, near = nearest_listed(points, some, self.centres, lists, aligned_rows(points, first), by_place=True)
         draw_spread(points, some.order, draws[n_random:], others, near)
         self.n_evaluations += n_rows * n_random
-        self._lloyd(seeds, Lists(every, bounds[4:], n_cells), some, RANDOM_STEPS)
+        self._lloyd(seeds, Lists(every, one_group(n_cells, device), n_cells), some, RANDOM_STEPS)
         self._count(np.array([n_cells]), np.array([n_rows]), RANDOM_STEPS)
         self._partition = self._cut(n_cells)
         return np.zeros(n_cells, np.int64)
@@ -143,18 +142,17 @@ class DeviceCells:
         shares = share_clusters(seeds, cells, n_clusters, FINE_SAMPLE)
         most = min(len(self.points), FINE_SAMPLE * n_clusters)
         uniforms = torch.rand(most, generator=self.draws, dtype=torch.float64, device=device)
-        every = torch.arange(n_clusters, dtype=torch.int32, device=device)
-        lists = Lists(every, shares.centre_start, int(wanted.max()))
+        lists = Lists(first_ids(n_clusters, device), shares.centre_start, int(wanted.max()))
         self._lloyd(shares.seeds, lists, cells.sampled(shares.sample_start, uniforms), FINE_STEPS)
-        # The host has told the device all that it has to do, and may wait.
-        self.points.end_chores()
-        counts = shares.counts.array()
+        counts = shares.counts.array()  # the host has told the device all that it has to do, and may wait
         self._count(counts, np.minimum(cells.sizes, FINE_SAMPLE * counts), FINE_STEPS)
         self.centres = self.centres[: int(counts.sum())]
 
     def top_up(self, n_clusters: int) -> None:
         """Where cells ran out of different points, draw the clusters that are missing by D^2 from all points."""
         points = self.points
+        if len(self.centres) < n_clusters:
+            points.end_chores()  # are there as many?
         for label in range(len(self.centres), n_clusters):
             urn = Urn(points.weights * self.distances)
             urn = Urn(points.weights) if urn.is_empty else urn
@@ -175,8 +173,7 @@ class DeviceCells:
 
     def _cut(self, n_cells: int) -> Partition:
         """The points by their labels, so many cells of them."""
-        points = self.points
-        return Partition.by(self.labels, n_cells, points.weights, self.distances, points.do_chores)
+        return Partition.by(self.labels, n_cells, self.points.weights, self.distances)
 
     def _some(self, centre_start: np.ndarray, per_centre: int) -> Partition:
         """So many members of every cell for each of its centres; all where there are no more."""

@@ -54,6 +54,7 @@ def halve_cells(
     second,
     n_second,
     errors,
+    gains,
     STEPS: tl.constexpr,
     N_TRIALS: tl.constexpr,
     ROWS: tl.constexpr,
@@ -75,8 +76,9 @@ def halve_cells(
     centres : (k, 2, D) float32, OUT, of both halves
     second : (N',) int8, OUT, for points of these cells, 1 in the second half, else 0
     n_second : (k,) int64, OUT, how many those are
-    errors : (k,) float64, OUT, weighted squared distances of all points to the nearer centre; infinite where the
-        cell cannot be split, since its points are all the same or all in one half
+    errors : (C,) float64, IN, weighted squared distances of all points of every cell
+    gains : (k,) float64, OUT, what those are more than to the nearer centre; minus infinity where the cell cannot
+        be split, since its points are all the same or all in one half
     GRAIN : constexpr, as in `search.search_tiles`
     """
     stride = stride // GRAIN * GRAIN  # that they are multiples, the compiler cannot know
@@ -85,7 +87,7 @@ def halve_cells(
     cell = tl.load(cells + at)
     first = tl.load(start + cell)
     size = tl.load(start + cell + 1) - first
-    tl.store(errors + at, float("inf"))
+    tl.store(gains + at, float("-inf"))
     tl.store(n_second + at, 0)
     if size < 2:
         return
@@ -180,5 +182,5 @@ def halve_cells(
         one_mass += tl.where(is_second, 0.0, weight)
         other_mass += tl.where(is_second, weight, 0.0)
     if tl.minimum(tl.sum(one_mass, axis=0), tl.sum(other_mass, axis=0)) > 0:
-        tl.store(errors + at, tl.sum(error, axis=0))
+        tl.store(gains + at, tl.load(errors + cell) - tl.sum(error, axis=0))
         tl.store(n_second + at, tl.sum(count, axis=0))

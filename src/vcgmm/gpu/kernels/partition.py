@@ -18,7 +18,7 @@ def survey_groups(order, start, weights, distances, facts, MEMBERS: tl.constexpr
     order : (n,) int64, IN
     start : (n_groups + 1,) int64, IN, group g has the points order[start[g]:start[g + 1]]
     weights, distances : (N,) float32, IN
-    facts : (n_groups, 3) float64, OUT
+    facts : (3, n_groups) float64, OUT
     """
     group = tl.program_id(0).to(tl.int64)
     first = tl.load(start + group)
@@ -32,9 +32,10 @@ def survey_groups(order, start, weights, distances, facts, MEMBERS: tl.constexpr
         distance = tl.load(distances + row, mask=place < last, other=0.0).to(tl.float64)
         mass += weight
         error += weight * distance
-    tl.store(facts + group * 3, (last - first).to(tl.float64))
-    tl.store(facts + group * 3 + 1, tl.sum(mass, axis=0))
-    tl.store(facts + group * 3 + 2, tl.sum(error, axis=0))
+    n_groups = tl.num_programs(0)
+    tl.store(facts + group, (last - first).to(tl.float64))
+    tl.store(facts + n_groups + group, tl.sum(mass, axis=0))
+    tl.store(facts + 2 * n_groups + group, tl.sum(error, axis=0))
 
 
 @launched

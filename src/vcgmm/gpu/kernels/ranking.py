@@ -72,15 +72,17 @@ def ordered_bits(values):
 @launched
 @triton.jit
 def order_rows(
-    values, n_places, ordered, order, PART: tl.constexpr, AT_ONCE: tl.constexpr, DESCENDING: tl.constexpr
+    values, n_places, count, ordered, order, PART: tl.constexpr, AT_ONCE: tl.constexpr, DESCENDING: tl.constexpr
 ):
     """Rows of numbers in order, among equals the first places first: the place of each is how many come before it.
+
+    Of each row the first `count` are put down.
 
     Parameters
     ----------
     values : (n, n_places) int or float64, IN
-    ordered : (n, n_places) likewise, OUT
-    order : (n, n_places) int64, OUT, where each of them was
+    ordered : (n, count) likewise, OUT
+    order : (n, count) int64, OUT, where each of them was
     PART : constexpr, places of a row that a program finds
     AT_ONCE : constexpr, values that those are compared with at a time
     """
@@ -96,7 +98,9 @@ def order_rows(
         before = (key > own[:, None]) if DESCENDING else (key < own[:, None])
         before |= (key == own[:, None]) & (other[None, :] < place[:, None])
         rank += (before & (other < n_places)[None, :]).to(tl.int32)
-    target = row + tl.sum(rank, axis=1)
+    target = tl.sum(rank, axis=1)
+    inside = inside & (target < count)
+    target += tl.program_id(0).to(tl.int64) * count
     tl.store(ordered + target, value, mask=inside)
     tl.store(order + target, place.to(tl.int64), mask=inside)
 

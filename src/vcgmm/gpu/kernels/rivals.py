@@ -82,7 +82,7 @@ def two_nearest(
 
 @launched
 @triton.jit
-def survey_rivals(order, start, weights, distances, n_points, facts, MEMBERS: tl.constexpr):
+def survey_rivals(order, start, weights, distances, n_points, facts, sizes, MEMBERS: tl.constexpr):
     """Error of every cluster, and what would be lost without it, one program each.
 
     Parameters
@@ -91,6 +91,7 @@ def survey_rivals(order, start, weights, distances, n_points, facts, MEMBERS: tl
     weights : (n_points,) float32, IN
     distances : (2, n_points) float32, IN, from `two_nearest`
     facts : (2, C) float64, OUT, weighted squared distances, and by how much those would grow
+    sizes : (C,) int64, OUT, points of each
     """
     cluster = tl.program_id(0).to(tl.int64)
     n_clusters = tl.num_programs(0).to(tl.int64)
@@ -109,6 +110,28 @@ def survey_rivals(order, start, weights, distances, n_points, facts, MEMBERS: tl
         loss += weight * (far - near)
     tl.store(facts + cluster, tl.sum(error, axis=0))
     tl.store(facts + n_clusters + cluster, tl.sum(loss, axis=0))
+    tl.store(sizes + cluster, last - first)
+
+
+@launched
+@triton.jit
+def end_takers(sizes, cheapest, n_cheapest, ends, CLUSTERS: tl.constexpr):
+    """Where the takers of each of some clusters end, if they are listed one after the other; a single program.
+
+    Parameters
+    ----------
+    sizes : (C,) int64, IN, points of every cluster
+    cheapest : (n_cheapest,) int64, IN, clusters
+    ends : (n_cheapest,) int64, OUT
+    CLUSTERS : constexpr, how many are looked at at a time
+    """
+    before = tl.zeros((), tl.int64)
+    for begin in range(0, n_cheapest, CLUSTERS):
+        place = begin + tl.arange(0, CLUSTERS)
+        inside = place < n_cheapest
+        size = tl.load(sizes + tl.load(cheapest + place, mask=inside, other=0), mask=inside, other=0)
+        tl.store(ends + place, before + tl.cumsum(size, axis=0), mask=inside)
+        before += tl.sum(size, axis=0)
 
 
 @launched
@@ -136,7 +159,7 @@ def list_takers(order, start, cheapest, rivals, ends, takers, MEMBERS: tl.conste
 
 @launched
 @triton.jit
-def put_halves(moves, n_moves, centres, n_features, means, FEATURES: tl.constexpr):
+def put_halves(moves, n_moves, centres, n_features, means, used, used_stride, FEATURES: tl.constexpr):
     """The halves of clusters that were split become means, one program for each of those clusters.
 
     Parameters
@@ -144,14 +167,16 @@ def put_halves(moves, n_moves, centres, n_features, means, FEATURES: tl.constexp
     moves : (3, n_moves) int64, IN, who has the first half, who has the second, and the place of both in `centres`
     centres : (k, 2, D) float32, IN
     means : (C, D) float64, OUT, of those clusters
+    used : (C, D) float32, OUT, the same, rows used_stride apart
     """
     move = tl.program_id(0)
     feature = tl.arange(0, FEATURES)
     halves = centres + tl.load(moves + 2 * n_moves + move) * 2 * n_features
     for half in range(2):
-        target = means + tl.load(moves + half * n_moves + move) * n_features
+        cluster = tl.load(moves + half * n_moves + move)
         mean = tl.load(halves + half * n_features + feature, mask=feature < n_features, other=0.0)
-        tl.store(target + feature, mean.to(tl.float64), mask=feature < n_features)
+        tl.store(means + cluster * n_features + feature, mean.to(tl.float64), mask=feature < n_features)
+        tl.store(used + cluster * used_stride + feature, mean, mask=feature < n_features)
 
 
 @launched

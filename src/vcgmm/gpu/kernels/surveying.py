@@ -226,6 +226,24 @@ def scatter_rows(
 
 @launched
 @triton.jit
+def add_blocks(products, n_blocks, n_values, total, BLOCKS: tl.constexpr, VALUES: tl.constexpr):
+    """Numbers of all blocks added up, value by value.
+
+    Parameters
+    ----------
+    products : (n_blocks, n_values) float32, IN
+    total : (n_values,) float64, OUT
+    BLOCKS : constexpr, the power of two from n_blocks on
+    """
+    value = tl.program_id(0) * VALUES + tl.arange(0, VALUES)
+    block = tl.arange(0, BLOCKS)
+    mask = (block < n_blocks)[:, None] & (value < n_values)[None, :]
+    found = tl.load(products + block[:, None] * n_values + value[None, :], mask=mask, other=0.0)
+    tl.store(total + value, tl.sum(found.to(tl.float64), axis=0), mask=value < n_values)
+
+
+@launched
+@triton.jit
 def multiply_parts(left, right, n, size, parts, AT_ONCE: tl.constexpr):
     """Products of numbers one by one, added up by part, one program each.
 
