@@ -15,7 +15,10 @@ from vcgmm.algorithm.two_level import share_by_potential  # noqa: E402
 from vcgmm.gpu import ranking, sharing  # noqa: E402
 from vcgmm.gpu.cells import Groups  # noqa: E402
 from vcgmm.gpu.greedy import CellSeeds  # noqa: E402
-from vcgmm.gpu.partition import Partition  # noqa: E402
+from vcgmm.gpu.partition import (
+    Partition,
+    aligned_room,
+)
 from vcgmm.gpu.points import DevicePoints  # noqa: E402
 from vcgmm.gpu.sharing import draw_spread, share_clusters  # noqa: E402
 
@@ -69,36 +72,47 @@ def test_clusters_are_shared_out_as_on_the_host(
         assert all(point_start[i] <= row < point_start[i + 1] for row in few)
 
 
+def draws_of(points: DevicePoints, *about: Any) -> list[int]:
+    """Which points are drawn, by coordinates that tell."""
+    drawn = aligned_room(points, len(about[1]))
+    draw_spread(points, *about[:2], drawn, *about[2:])
+    whole = torch.as_strided(drawn, (len(drawn), drawn.stride(0)), drawn.stride()).cpu()
+    assert (whole[:, 2:] == 0).all()
+    assert (whole[:, 0] == -whole[:, 1]).all()
+    return whole[:, 0].long().tolist()
+
+
+def telling_points(device: Any, weights: np.ndarray) -> DevicePoints:
+    places = np.arange(len(weights), dtype=np.float64)
+    return points_on(device, np.stack([places, -places], axis=1), weights)
+
+
 def test_draws_are_spread_and_go_by_weight_and_distance(device: Any) -> None:
     weights = np.ones(90)
     weights[40:] = 0.0
-    points = points_on(device, np.zeros((90, 2)), weights)
+    points = telling_points(device, weights)
     rows = torch.arange(90, device=device).flip(0)
     near = torch.zeros(90, device=device)
     near[60:] = 1.0  # rows below 30
     near[89] = 0.0  # row 0
-    drawn = torch.empty(7, dtype=torch.int64, device=device)
     for seed in range(5):
         uniforms = torch.rand(
             7, dtype=torch.float64, generator=torch.Generator(device).manual_seed(seed), device=device
         )
-        draw_spread(points, rows, uniforms, drawn)
-        assert [(89 - row) % 7 for row in drawn.tolist()] == list(range(7))
-        draw_spread(points, rows, uniforms, drawn, near)
-        assert [(89 - row) % 7 for row in drawn.tolist()] == list(range(7))
-        assert all(0 < row < 30 for row in drawn.tolist())
-    draw_spread(points, rows, torch.full((7,), 1 - 1e-17, dtype=torch.float64, device=device), drawn, near)
-    assert all(0 < row < 30 for row in drawn.tolist())
-    draw_spread(points, rows, uniforms, drawn, torch.zeros_like(near))  # anybody
-    assert len(set(drawn.tolist())) == 7
+        assert [(89 - row) % 7 for row in draws_of(points, rows, uniforms)] == list(range(7))
+        drawn = draws_of(points, rows, uniforms, near)
+        assert [(89 - row) % 7 for row in drawn] == list(range(7))
+        assert all(0 < row < 30 for row in drawn)
+    last = torch.full((7,), 1 - 1e-17, dtype=torch.float64, device=device)
+    assert all(0 < row < 30 for row in draws_of(points, rows, last, near))
+    assert len(set(draws_of(points, rows, uniforms, torch.zeros_like(near)))) == 7  # anybody
 
 
 def test_heavier_rows_are_drawn_more_often(device: Any) -> None:
-    points = points_on(device, np.zeros((2, 1)), np.array([1.0, 3.0]))
+    points = telling_points(device, np.array([1.0, 3.0]))
     rows, near = torch.arange(2, device=device), torch.tensor([2.0, 1.0], device=device)
-    drawn, found = torch.empty(1, dtype=torch.int64, device=device), []
+    found = []
     for uniform in np.linspace(0.0, 0.99, 50):
-        draw_spread(points, rows, torch.tensor([uniform], dtype=torch.float64, device=device), drawn, near)
-        found.append(int(drawn[0]))
+        found += draws_of(points, rows, torch.tensor([uniform], dtype=torch.float64, device=device), near)
     assert found == sorted(found)
     assert found.count(1) == pytest.approx(30, abs=1)

@@ -125,6 +125,23 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
         return tuple(self._operand(part) for part in key) if isinstance(key, tuple) else self._operand(key)
 
 
+class Rounded(DeviceArray):
+    """Means in float64 that were found in float32, and are there as such too.
+
+    Parameters
+    ----------
+    used : (C, D) float32 tensor, rows as of `tiling.aligned`
+
+    Attributes
+    ----------
+    used : likewise, or None once somebody has taken it over
+    """
+
+    def __init__(self, used: torch.Tensor) -> None:
+        super().__init__(used.double())
+        self.used: torch.Tensor | None = used
+
+
 class Told:
     """Numbers that are on their way to the host, while the device goes on with what it is told next.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -114,7 +115,7 @@ class DeviceAttempts(Attempts):
             settings.n_neighbors,
             max(settings.n_candidates, settings.truncation),
             settings.n_explore,
-            search_seed(settings.seed, attempt),
+            partial(search_seed, settings.seed, attempt),
             points.device,
         )
         about = (points, labels, near, settings.truncation, error, self.problem.variance_floor)

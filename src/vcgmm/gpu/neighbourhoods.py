@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -48,7 +49,8 @@ class DeviceNeighbourhoods:
     Parameters
     ----------
     n_clusters, n_neighbors, n_candidates, n_explore : int
-    seed : int
+    seed : int or callable
+        What gives it where it may never be asked for.
     device : torch.device
 
     Attributes
@@ -66,7 +68,7 @@ class DeviceNeighbourhoods:
         n_neighbors: int,
         n_candidates: int,
         n_explore: int,
-        seed: int,
+        seed: int | Callable[[], int],
         device: torch.device,
     ) -> None:
         self.n_explore = n_explore
@@ -121,7 +123,8 @@ class DeviceNeighbourhoods:
     def _draws(self, purpose: int) -> torch.Generator:
         """Random numbers of this update, for one of several purposes."""
         draws = torch.Generator(self.nearest.device)
-        return draws.manual_seed(int(generator(self.seed, self.n_updates, purpose).integers(1 << 62)))
+        seed = self.seed if isinstance(self.seed, int) else self.seed()
+        return draws.manual_seed(int(generator(seed, self.n_updates, purpose).integers(1 << 62)))
 
     def state(self) -> dict[str, Any]:
         """All that the next update depends on, on the host."""

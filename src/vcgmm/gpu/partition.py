@@ -108,11 +108,18 @@ def columns_of(points: DevicePoints, rows: torch.Tensor) -> torch.Tensor:
 
 def aligned_rows(points: DevicePoints, rows: torch.Tensor) -> torch.Tensor:
     """Coordinates of these points (n,) int64 as `tiling.aligned` has them: (n, D) float32."""
-    n_features, n_rows = points.n_features, rows.shape[0]
-    width = pieces_of(n_features, ALIGNED) * ALIGNED
-    room = torch.empty((n_rows, width), device=points.device)
+    n_rows = rows.shape[0]
+    room = aligned_room(points, n_rows)
+    width = room.stride(0)
     gather_rows[(pieces_of(n_rows, TURNED), pieces_of(width, TURNED_FEATURES))](
-        points.stored, points.stored.stride(0), n_features, points.scale, rows, n_rows, room, width, ROWS=TURNED,
-        FEATURES=TURNED_FEATURES,
+        points.stored, points.stored.stride(0), points.n_features, points.scale, rows, n_rows, room, width,
+        ROWS=TURNED, FEATURES=TURNED_FEATURES,
     )  # fmt: skip
-    return room[:, :n_features]
+    return room
+
+
+def aligned_room(points: DevicePoints, n_rows: int) -> torch.Tensor:
+    """Room for so many rows of coordinates as `tiling.aligned` has them: (n_rows, D) float32."""
+    n_features = points.n_features
+    width = pieces_of(n_features, ALIGNED) * ALIGNED
+    return torch.empty((n_rows, width), device=points.device)[:, :n_features]

@@ -13,7 +13,7 @@ from ..algorithm.relocation import SAMPLE, STEPS, Relocated
 from ..kernels.moves import plan_moves
 from ..kernels.rivals import LOOKED_AT
 from .arrays import DeviceArray, Told
-from .cells import Groups, sort_by_group
+from .cells import Groups, label_type, sort_by_group
 from .kernels.halving import halve_cells
 from .kernels.rivals import end_takers, hand_over, list_takers, put_halves, survey_rivals, two_nearest
 from .points import DevicePoints, upload
@@ -188,7 +188,7 @@ class Report:
 def nearest_winners(
     points: DevicePoints, order: torch.Tensor, winners: torch.Tensor, means: torch.Tensor, per_row: int = 1
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Nearest and second nearest winner of every point, (N',) int32 each, and squared distances, (2, N') float32.
+    """Nearest and second nearest winner of every point, (N',) int each, and squared distances, (2, N') float32.
 
     Parameters
     ----------
@@ -196,7 +196,8 @@ def nearest_winners(
     means : (C, D) float32 tensor
     """
     n_points, device = len(points), points.device
-    labels, rivals = (torch.empty(n_points, dtype=torch.int32, device=device) for _ in range(2))
+    labels = torch.empty(n_points, dtype=label_type(means.shape[0]), device=device)  # they will be sorted
+    rivals = torch.empty(n_points, dtype=torch.int32, device=device)
     distances = torch.empty((2, n_points), device=device)
     two_nearest[(pieces_of(n_points, COMPARED),)](
         points.stored, points.stored.stride(0), points.n_features, points.scale, order, n_points, winners, means,

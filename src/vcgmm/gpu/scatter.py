@@ -65,8 +65,9 @@ class Scatter:
         """Over the weight of the points, (D, D) float64; the host waits for it."""
         total = self._total.array().reshape(self._width, self._width)
         with np.errstate(over="ignore", invalid="ignore"):  # `keeps_digits` tells
-            means = total[-1, :-1] / total[-1, -1]
-            return total[:-1, :-1] / total[-1, -1] - np.outer(means, means)
+            products = total / total[-1, -1]
+            means = products[-1, :-1]
+            return products[:-1, :-1] - means[:, None] * means
 
 
 def n_told(n_features: int) -> int:

@@ -13,21 +13,26 @@ from ..algorithm.estep import State
 from ..algorithm.mstep import Statistics, initial_variance
 from ..algorithm.relocation import Relocated
 from .ahead import N_TOLD, Step, Stepper
-from .arrays import DeviceArray, Told, as_tensor, on_its_way
+from .arrays import DeviceArray, Rounded, Told, as_tensor, on_its_way
 from .cells import Pieces, prepare_cut, sort_by_group
 from .costs import Costs
 from .functions import prepare_totals
 from .homecoming import Homecoming
+from .kernels.rivals import only_nearest
 from .nearest import Lists, Posterior, distances_of, prepare_search, prepare_unlisted
 from .neighbourhoods import DeviceNeighbourhoods
 from .points import DevicePoints
 from .relocation import relocate
 from .room import Room
+from .sizes import pieces_of, power_of_two
 from .statistics import DeviceStatistics, Facts, facts_of
 from .streams import current_stream
 from .sums import Entries, prepare_entries, prepare_sums
 from .tiling import Tiling, aligned, tiling
 from .ways import Means, Way
+
+#: Points whose first winners a program puts down.
+LABELLED = 512
 
 
 @dataclass(frozen=True)
@@ -126,8 +131,10 @@ class DeviceSearch:
         self.truncation = truncation
         self.variance_floor = variance_floor
         shape = (len(points), truncation)
-        self.winners = torch.full(shape, -1, dtype=torch.int32, device=points.device)
-        self.winners[:, 0] = labels
+        self.winners = torch.empty(shape, dtype=torch.int32, device=points.device)
+        only_nearest[(pieces_of(len(points), LABELLED),)](
+            labels, len(points), self.winners, N_BEST=truncation, COLUMNS=power_of_two(truncation), POINTS=LABELLED
+        )
         n_clusters = len(neighbourhoods.nearest)
         self._posterior = Posterior.empty(shape, n_clusters, points.device)
         self._used: torch.Tensor | None = None
@@ -173,10 +180,13 @@ class DeviceSearch:
         return totals.error, linked + totals.n_evaluations
 
     def _as_used(self, means: Any) -> torch.Tensor:
-        """Means as an E-step uses them, (C, D) float32; those after moves are there already."""
+        """Means as an E-step uses them, (C, D) float32; those of a start or after moves are there already."""
         moved, self._moved = self._moved, None
         if moved is not None and moved[0] is means:
             return moved[1]
+        if isinstance(means, Rounded) and means.used is not None:
+            used, means.used = means.used, None  # E-steps change it
+            return used
         return aligned(as_tensor(means, self.points.device), self._used)
 
     def run_ahead(self, longest: float, n_steps: int) -> None:

@@ -17,6 +17,9 @@ from .sizes import pieces_of, power_of_two
 #: Seeds that a program looks at, and cells at a time.
 SEEDS, CELLS = 128, 1024
 
+#: Features of a point that is drawn, at a time.
+FEATURES = 128
+
 
 @dataclass(frozen=True)
 class Shares:
@@ -87,21 +90,24 @@ def draw_spread(
     drawn: torch.Tensor,
     near: torch.Tensor | None = None,
 ) -> None:
-    """Draw different rows, each from a part of them that is spread over all.
+    """Draw different points, each from a part of some rows that is spread over all of them.
 
     Parameters
     ----------
     points : DevicePoints
     rows : (n,) int64 tensor
     uniforms : (k,) float64 tensor
-    drawn : (k,) int64 tensor
-        Where they are put.
+    drawn : (k, D) float32 tensor, rows as of `partition.aligned_room`
+        Where their coordinates are put.
     near : (n,) float32 tensor, optional
         Squared distances to what is there already, by which, and by weights, they are drawn; else any.
     """
     n_rows, n_drawn = rows.shape[0], drawn.shape[0]
     if n_drawn:
+        width = drawn.stride(0)
         draw_in_strata[(n_drawn,)](
-            rows, n_rows, n_drawn, uniforms, points.weights, points.weights if near is None else near, drawn,
-            MEMBERS=power_of_two(pieces_of(n_rows, n_drawn)), BY_DISTANCE=near is not None,
+            points.stored, points.stored.stride(0), points.n_features, points.scale, rows, n_rows, n_drawn,
+            uniforms, points.weights, points.weights if near is None else near, drawn, width,
+            MEMBERS=power_of_two(pieces_of(n_rows, n_drawn)), FEATURES=min(FEATURES, power_of_two(width)),
+            BY_DISTANCE=near is not None,
         )  # fmt: skip

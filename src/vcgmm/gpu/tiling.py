@@ -76,6 +76,11 @@ def grain_of(n_features: int, stride: int) -> int:
     return next(grain for grain in GRAINS if n_features % grain == 0 and stride % grain == 0)
 
 
+def is_aligned(rows: torch.Tensor) -> bool:
+    """Whether rows (n, D) float32 begin as `aligned` has them."""
+    return rows.stride(0) % ALIGNED == 0
+
+
 def aligned(means: torch.Tensor, room: torch.Tensor | None = None) -> torch.Tensor:
     """Means (C, D) in float32, each row beginning at a multiple of `ALIGNED` values, with zeros in between.
 

@@ -15,16 +15,17 @@ from ..algorithm.two_level import (
     COARSE_STEPS,
     divide,
 )
-from .arrays import DeviceArray
+from .arrays import DeviceArray, Rounded
 from .cells import Groups
 from .constants import first_ids, one_group
 from .exact import Urn
 from .greedy import CellSeeds, seed_cells
 from .lloyd import lloyd_steps
 from .nearest import Lists, distances_of, lists_between, nearest_listed
-from .partition import Partition, aligned_rows
+from .partition import Partition, aligned_room, aligned_rows
 from .points import DevicePoints, upload
 from .sharing import draw_spread, share_clusters
+from .tiling import is_aligned
 
 #: Cells of the first level, as a power of those on the host: many small ones keep the device busier than few.
 FINER = 4 / 3
@@ -48,7 +49,7 @@ def two_level(points: DevicePoints, n_clusters: int, rng: np.random.Generator) -
     """Seed `n_clusters` clusters, at most the number of distinct points; means and labels are on the device."""
     cells = DeviceCells(points, rng, n_clusters)
     divide(cells, n_clusters)
-    means = DeviceArray(cells.centres.double())
+    means = Rounded(cells.centres) if is_aligned(cells.centres) else DeviceArray(cells.centres.double())
     error = points.error_of(cells.distances)
     labels: Any = cells.labels
     return Start(means, labels, error, cells.n_evaluations, movable=True)  # type: ignore[arg-type]
@@ -106,7 +107,8 @@ class DeviceCells:
         centre_start = np.concatenate([[0], np.cumsum(rows >= 0)])[start]
         some, n_centres = self._some(centre_start, COARSE_SAMPLE), np.diff(centre_start)
         lists = lists_between(centre_start, self.points.device)
-        self._lloyd(upload(rows[rows >= 0], self.points.device), lists, some.groups, COARSE_STEPS)
+        chosen = upload(rows[rows >= 0], self.points.device)
+        self._lloyd(aligned_rows(self.points, chosen), lists, some.groups, COARSE_STEPS)
         self._count(n_centres, some.sizes, COARSE_STEPS)
         self._partition = self._cut(len(self.centres))
         return parents
@@ -122,11 +124,11 @@ class DeviceCells:
         uniforms = torch.rand(n_rows + n_cells, generator=self.draws, dtype=torch.float64, device=device)
         every = first_ids(n_cells, device)
         some = whole.sampled(one_group(n_rows, device), uniforms[:n_rows])
-        seeds = torch.empty(n_cells, dtype=torch.int64, device=device)
+        seeds = aligned_room(points, n_cells)
         first, others, draws = seeds[:n_random], seeds[n_random:], uniforms[n_rows:]
         draw_spread(points, some.order, draws[:n_random], first)
         lists = Lists(every, one_group(n_random, device), n_random)
-        _, near = nearest_listed(points, some, self.centres, lists, aligned_rows(points, first), by_place=True)
+        _, near = nearest_listed(points, some, self.centres, lists, first, by_place=True)
         draw_spread(points, some.order, draws[n_random:], others, near)
         self.n_evaluations += n_rows * n_random
         self._lloyd(seeds, Lists(every, one_group(n_cells, device), n_cells), some, RANDOM_STEPS)
@@ -143,7 +145,8 @@ class DeviceCells:
         most = min(len(self.points), FINE_SAMPLE * n_clusters)
         uniforms = torch.rand(most, generator=self.draws, dtype=torch.float64, device=device)
         lists = Lists(first_ids(n_clusters, device), shares.centre_start, int(wanted.max()))
-        self._lloyd(shares.seeds, lists, cells.sampled(shares.sample_start, uniforms), FINE_STEPS)
+        some = cells.sampled(shares.sample_start, uniforms)
+        self._lloyd(aligned_rows(self.points, shares.seeds), lists, some, FINE_STEPS)
         counts = shares.counts.array()  # the host has told the device all that it has to do, and may wait
         self._count(counts, np.minimum(cells.sizes, FINE_SAMPLE * counts), FINE_STEPS)
         self.centres = self.centres[: int(counts.sum())]
@@ -186,8 +189,8 @@ class DeviceCells:
         self.n_evaluations += int(((n_sampled * steps + self._partition.sizes) * n_centres).sum())
 
     def _lloyd(self, seeds: torch.Tensor, lists: Lists, some: Groups, steps: int) -> None:
-        """Lloyd steps inside the cells from seeds (n,) on some of their points, then one assignment of all."""
+        """Lloyd steps inside the cells from seeds (n, D) on some of their points, then one assignment of all."""
         points, cells = self.points, self._partition
-        centres = lloyd_steps(points, some, self.centres, lists, aligned_rows(points, seeds), steps)
+        centres = lloyd_steps(points, some, self.centres, lists, seeds, steps)
         ids, near = nearest_listed(points, cells.groups, self.centres, lists, centres)
         self.centres, self.labels, self.distances = centres, ids.view(-1), near.view(-1)

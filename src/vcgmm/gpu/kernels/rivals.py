@@ -42,7 +42,7 @@ def two_nearest(
         each other if that is known
     winners : (n_points, N_BEST) int32, IN, -1 where there is none, the first one always is
     means : (C, D) float32, IN, rows mean_stride apart
-    labels, rivals : (n_points,) int32, OUT; a rival is -1 where there is one winner only
+    labels, rivals : (n_points,) int, OUT; a rival is -1 where there is one winner only
     distances : (2, n_points) float32, OUT, squared, to both; infinite to no rival
     GRAIN : constexpr, as in `search.search_tiles`
     """
@@ -196,7 +196,7 @@ def hand_over(
 
     Parameters
     ----------
-    labels, rivals : (n_points,) int32, IN, from `two_nearest`
+    labels, rivals : (n_points,) int, IN, from `two_nearest`
     second : (n_points,) int8, IN, from `halving.halve_cells`
     fates : (C,) int, IN, for clusters that are split who has the second half from now on, for others `STAYS` or
         `GONE`
@@ -209,7 +209,29 @@ def hand_over(
     fate = tl.load(fates + label, mask=inside, other=STAYS)
     rival = tl.load(rivals + place, mask=inside & (fate == GONE), other=-1)
     in_second = tl.load(second + place, mask=inside & (fate >= 0), other=0) != 0
-    label = tl.where(fate == GONE, rival, tl.where(in_second, fate, label))
+    put_alone(
+        winners, place, inside, tl.where(fate == GONE, rival, tl.where(in_second, fate, label)), N_BEST, COLUMNS
+    )
+
+
+@launched
+@triton.jit
+def only_nearest(labels, n_points, winners, N_BEST: tl.constexpr, COLUMNS: tl.constexpr, POINTS: tl.constexpr):
+    """Winners of points of which only one cluster each is known.
+
+    Parameters
+    ----------
+    labels : (n_points,) int, IN
+    winners, N_BEST, COLUMNS : as in `hand_over`
+    """
+    place = tl.program_id(0).to(tl.int64) * POINTS + tl.arange(0, POINTS)
+    inside = place < n_points
+    put_alone(winners, place, inside, tl.load(labels + place, mask=inside, other=0), N_BEST, COLUMNS)
+
+
+@triton.jit
+def put_alone(winners, place, inside, label, N_BEST: tl.constexpr, COLUMNS: tl.constexpr):
+    """One winner each of some points, and none behind it."""
     column = tl.arange(0, COLUMNS)
     tl.store(
         winners + place[:, None] * N_BEST + column[None, :],

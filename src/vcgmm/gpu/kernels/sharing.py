@@ -121,6 +121,10 @@ def take_seeds(seeds, start, n_cells, n_seeds, centre_start, taken, STEPS: tl.co
 @launched
 @triton.jit
 def draw_in_strata(
+    points,
+    stride,
+    n_features,
+    scale,
     order,
     n_rows,
     n_strata,
@@ -128,19 +132,23 @@ def draw_in_strata(
     weights,
     near,
     drawn,
+    width,
     MEMBERS: tl.constexpr,
+    FEATURES: tl.constexpr,
     BY_DISTANCE: tl.constexpr,
 ):
     """One of each stratum, which is every n_strata-th row: any, or by weight and distance.
 
     Parameters
     ----------
+    points, stride, n_features, scale : IN, as in `search.search_tiles`
     order : (n_rows,) int64, IN
     uniforms : (n_strata,) float64, IN
     weights : (N,) float32, IN with BY_DISTANCE
     near : (n_rows,) float32, IN with BY_DISTANCE, squared distances
-    drawn : (n_strata,) int64, OUT, of `order`
+    drawn : (n_strata, width) float32, OUT, coordinates of those, 0 beyond the features
     MEMBERS : constexpr, a power of two, no stratum has more
+    FEATURES : constexpr, how many are read at a time
     """
     stratum = tl.program_id(0).to(tl.int64)
     member = tl.arange(0, MEMBERS)
@@ -156,4 +164,8 @@ def draw_in_strata(
     beyond = (tl.cumsum(mass, axis=0) > target) & (mass > 0)
     latest = tl.max(tl.where(mass > 0, member, 0), axis=0)  # rounding may point just past the last of any mass
     pick = tl.minimum(tl.min(tl.where(beyond, member, MEMBERS), axis=0), latest)
-    tl.store(drawn + stratum, tl.load(order + stratum + pick * n_strata))
+    source = points + tl.load(order + stratum + pick * n_strata) * stride
+    for begin in range(0, width, FEATURES):
+        feature = begin + tl.arange(0, FEATURES)
+        y = tl.load(source + feature, mask=feature < n_features, other=0)
+        tl.store(drawn + stratum * width + feature, y.to(tl.float32) * scale, mask=feature < width)
