@@ -15,10 +15,7 @@ from vcgmm.algorithm.two_level import share_by_potential  # noqa: E402
 from vcgmm.gpu import ranking, sharing  # noqa: E402
 from vcgmm.gpu.cells import Groups  # noqa: E402
 from vcgmm.gpu.greedy import CellSeeds  # noqa: E402
-from vcgmm.gpu.partition import (
-    Partition,
-    aligned_room,
-)
+from vcgmm.gpu.partition import Partition, aligned_room  # noqa: E402
 from vcgmm.gpu.points import DevicePoints  # noqa: E402
 from vcgmm.gpu.sharing import draw_spread, share_clusters  # noqa: E402
 
@@ -83,7 +80,7 @@ def draws_of(points: DevicePoints, *about: Any) -> list[int]:
 
 
 def telling_points(device: Any, weights: np.ndarray) -> DevicePoints:
-    places = np.arange(len(weights), dtype=np.float64)
+    places = 2.0 * np.arange(len(weights))  # their scale is a half
     return points_on(device, np.stack([places, -places], axis=1), weights)
 
 

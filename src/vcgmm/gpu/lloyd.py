@@ -74,12 +74,11 @@ def _by_tiles(
 ) -> torch.Tensor:
     """With two kernels a step: a host that has to launch a dozen is slower than the device on small data."""
     n_cells, n_features, start, width = len(lists), points.n_features, lists.start, lists.longest
-    narrow = is_narrow(points, points.precision)
-    size = NARROW_POINTS if narrow else POINTS
+    size = NARROW_POINTS if is_narrow(points, points.precision) else POINTS
     pieces = cut(groups.start, size, len(groups.order))
     sums = torch.empty(len(pieces) * width * (n_features + 1), dtype=torch.float32, device=points.device)
     tiles = min(MOST_ADDED_TILES, max(ADDED_TILES, power_of_two(len(groups.order) // (size * n_cells))))
-    sum_up = (_sum_narrow if narrow else _sum_up)(points, groups, pieces, origins, lists, centres, sums)
+    sum_up = _sum_up(points, groups, pieces, origins, lists, centres, sums)
     lengths = _lengths(steps)
     move = {
         length: move_centres.bound(
@@ -104,34 +103,22 @@ def _sum_up(
     centres: torch.Tensor,
     sums: torch.Tensor,
 ) -> Callable[[], None]:
-    """What adds up the points of each tile by centre."""
+    """What adds up the points of each tile by centre: of short rows all features at once."""
     width = lists.longest
-    return sum_by_nearest.bound(
+    if is_narrow(points, points.precision):
+        kernel, most, features, registers = (
+            sum_tiles,
+            NARROW_CENTRES,
+            power_of_two(points.n_features),
+            NARROW_REGISTERS,
+        )
+    else:
+        kernel, most, features, registers = sum_by_nearest, CENTRES, FEATURES, REGISTERS
+    return kernel.bound(
         (len(pieces),), points.stored, points.stored.stride(0), points.n_features, points.scale, groups.order,
         pieces.table, origins, origins.stride(0), lists.start, width, centres, centres.stride(0), points.weights,
-        sums, POINTS=pieces.size, CENTRES=min(CENTRES, max(16, power_of_two(width))), FEATURES=FEATURES,
-        GRAIN=points.grain, MODE=points.precision, num_warps=WARPS, num_stages=1,
-        maxnreg=REGISTERS,
-    )  # fmt: skip
-
-
-def _sum_narrow(
-    points: DevicePoints,
-    groups: Groups,
-    pieces: Pieces,
-    origins: torch.Tensor,
-    lists: Lists,
-    centres: torch.Tensor,
-    sums: torch.Tensor,
-) -> Callable[[], None]:
-    """Likewise for short rows, all features at once."""
-    width = lists.longest
-    return sum_tiles.bound(
-        (len(pieces),), points.stored, points.stored.stride(0), points.n_features, points.scale, groups.order,
-        pieces.table, origins, origins.stride(0), lists.ids, lists.start, width, centres, centres.stride(0),
-        points.weights, sums, POINTS=pieces.size, CENTRES=min(NARROW_CENTRES, max(16, power_of_two(width))),
-        FEATURES=max(16, power_of_two(points.n_features)), GRAIN=points.grain, MODE=points.precision,
-        num_warps=WARPS, num_stages=1, maxnreg=NARROW_REGISTERS,
+        sums, POINTS=pieces.size, CENTRES=min(most, max(16, power_of_two(width))), FEATURES=max(16, features),
+        GRAIN=points.grain, MODE=points.precision, num_warps=WARPS, num_stages=1, maxnreg=registers,
     )  # fmt: skip
 
 

@@ -133,7 +133,12 @@ class DeviceSearch:
         shape = (len(points), truncation)
         self.winners = torch.empty(shape, dtype=torch.int32, device=points.device)
         only_nearest[(pieces_of(len(points), LABELLED),)](
-            labels, len(points), self.winners, N_BEST=truncation, COLUMNS=power_of_two(truncation), POINTS=LABELLED
+            labels.contiguous(),
+            len(points),
+            self.winners,
+            N_BEST=truncation,
+            COLUMNS=power_of_two(truncation),
+            POINTS=LABELLED,
         )
         n_clusters = len(neighbourhoods.nearest)
         self._posterior = Posterior.empty(shape, n_clusters, points.device)

@@ -10,6 +10,7 @@ from .launching import launched
 from .rounding import rounded
 from .search import listed_costs
 from .selection import NOWHERE
+from .tiles import list_of, nearest_so_far, points_of, this_tile
 
 
 @launched
@@ -47,17 +48,11 @@ def sum_by_nearest(
     """
     stride = stride // GRAIN * GRAIN  # that they are multiples, the compiler cannot know
     n_features = n_features // GRAIN * GRAIN
-    tile = tl.program_id(0).to(tl.int64)
-    cell = tl.load(tiles + tile * 3)
-    first = tl.load(tiles + tile * 3 + 1)
-    last = tl.load(tiles + tile * 3 + 2)
+    tile, cell, first, last = this_tile(tiles)
     if first >= last:  # between two cells
         return
-    place = first + tl.arange(0, POINTS)
-    inside = place < last
-    row = tl.load(order + place, mask=inside, other=0)
-    begun = tl.load(list_start + cell)
-    length = (tl.load(list_start + cell + 1) - begun).to(tl.int32)
+    _, inside, row = points_of(order, first, last, 1, POINTS)
+    begun, length = list_of(list_start, cell)
     origin = origins + cell * origin_stride
     least = tl.full((POINTS,), float("inf"), tl.float32)
     nearest = tl.full((POINTS,), NOWHERE, tl.int32)
@@ -67,10 +62,7 @@ def sum_by_nearest(
             points, stride, n_features, scale, row, inside, origin, centres, centre_stride, begun + slot,
             slot < length, centres, centres, POINTS, CENTRES, FEATURES, MODE, "distance",
         )  # fmt: skip
-        here = tl.min(distances, axis=1)
-        at = tl.min(tl.where(distances == here[:, None], slot[None, :], NOWHERE), axis=1)
-        nearest = tl.where(here < least, at, nearest)  # among equals the first
-        least = tl.minimum(least, here)
+        nearest, least = nearest_so_far(distances, slot, nearest, least)
     weight = tl.load(weights + row, mask=inside, other=0.0)
     for block in range(0, length, CENTRES):
         slot = block + tl.arange(0, CENTRES)

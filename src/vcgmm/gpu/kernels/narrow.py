@@ -11,7 +11,7 @@ import triton.language as tl
 
 from .launching import launched
 from .rounding import add_products, rounded
-from .selection import NOWHERE
+from .tiles import list_of, nearest_so_far, points_of, this_tile
 
 
 @triton.jit
@@ -40,13 +40,14 @@ def nearest_of_cell(
     POINTS: tl.constexpr,
     CENTRES: tl.constexpr,
     MODE: tl.constexpr,
+    LISTED: tl.constexpr,
 ):
     """Place on a cell's list of the centre nearest to each of some points, and by how much its square is less.
 
     Parameters
     ----------
     y : (POINTS, F), rounded coordinates about the origin
-    ids : (...,) int32, the list of the cell is ids[begun:begun + length]
+    ids : (...,) int32, the list of the cell is ids[begun:begun + length]; without LISTED it is begun, begun + 1, …
 
     Returns
     -------
@@ -59,7 +60,9 @@ def nearest_of_cell(
     for block in range(0, length, CENTRES):
         slot = block + tl.arange(0, CENTRES)
         listed = slot < length
-        centre = tl.load(ids + begun + slot, mask=listed, other=0).to(tl.int64)
+        centre = begun + slot
+        if LISTED:
+            centre = tl.load(ids + centre, mask=listed, other=0).to(tl.int64)
         there = listed[:, None] & (feature < centre_stride)[None, :]  # 0 beyond the features
         m = tl.load(centres + centre[:, None] * centre_stride + feature[None, :], mask=there, other=0.0)
         m = rounded(m - zero, MODE)
@@ -67,10 +70,7 @@ def nearest_of_cell(
         squares = tl.where(listed, tl.sum(wide_m * wide_m, axis=1), float("inf"))
         products = add_products(y, m, tl.zeros((POINTS, CENTRES), tl.float32), MODE)
         costs = squares[None, :] - 2.0 * products
-        here = tl.min(costs, axis=1)
-        at = tl.min(tl.where(costs == here[:, None], slot[None, :], NOWHERE), axis=1)
-        nearest = tl.where(here < least, at, nearest)
-        least = tl.minimum(least, here)
+        nearest, least = nearest_so_far(costs, slot, nearest, least)
     return nearest, least
 
 
@@ -109,24 +109,18 @@ def nearest_of_tiles(
     """
     stride = stride // GRAIN * GRAIN  # that they are multiples, the compiler cannot know
     n_features = n_features // GRAIN * GRAIN
-    tile = tl.program_id(0).to(tl.int64)
-    cell = tl.load(tiles + tile * 3)
-    first = tl.load(tiles + tile * 3 + 1)
-    last = tl.load(tiles + tile * 3 + 2)
+    _, cell, first, last = this_tile(tiles)
     if first >= last:  # between two cells
         return
-    place = first + tl.arange(0, POINTS)
-    inside = place < last
-    row = tl.load(order + place, mask=inside, other=0)
-    begun = tl.load(list_start + cell)
-    length = (tl.load(list_start + cell + 1) - begun).to(tl.int32)
+    place, inside, row = points_of(order, first, last, 1, POINTS)
+    begun, length = list_of(list_start, cell)
     origin = origins + cell * origin_stride
     feature = tl.arange(0, FEATURES)
     y = rounded(short_rows(points, stride, n_features, scale, row, inside, origin, feature), MODE)
     wide_y = y.to(tl.float32)
     row_squares = tl.sum(wide_y * wide_y, axis=1)
     nearest, least = nearest_of_cell(
-        y, origin, n_features, lists, begun, length, centres, centre_stride, feature, POINTS, CENTRES, MODE
+        y, origin, n_features, lists, begun, length, centres, centre_stride, feature, POINTS, CENTRES, MODE, True
     )
     target = place if BY_PLACE else row
     winner = tl.load(lists + begun + nearest, mask=inside & (nearest < length), other=0)
@@ -145,7 +139,6 @@ def sum_tiles(
     tiles,
     origins,
     origin_stride,
-    lists,
     list_start,
     width,
     centres,
@@ -165,28 +158,21 @@ def sum_tiles(
     points, stride, n_features, scale, order, tiles, origins, origin_stride, list_start, width, centres,
     centre_stride, weights, sums, GRAIN, MODE
         As there.
-    lists : (...,) int32, IN, centres one after the other
     FEATURES : constexpr, a power of two from the number of features on
     """
     stride = stride // GRAIN * GRAIN  # that they are multiples, the compiler cannot know
     n_features = n_features // GRAIN * GRAIN
-    tile = tl.program_id(0).to(tl.int64)
-    cell = tl.load(tiles + tile * 3)
-    first = tl.load(tiles + tile * 3 + 1)
-    last = tl.load(tiles + tile * 3 + 2)
+    tile, cell, first, last = this_tile(tiles)
     if first >= last:  # between two cells
         return
-    place = first + tl.arange(0, POINTS)
-    inside = place < last
-    row = tl.load(order + place, mask=inside, other=0)
-    begun = tl.load(list_start + cell)
-    length = (tl.load(list_start + cell + 1) - begun).to(tl.int32)
+    _, inside, row = points_of(order, first, last, 1, POINTS)
+    begun, length = list_of(list_start, cell)
     origin = origins + cell * origin_stride
     feature = tl.arange(0, FEATURES)
     y = short_rows(points, stride, n_features, scale, row, inside, origin, feature)
     nearest, _ = nearest_of_cell(
-        rounded(y, MODE), origin, n_features, lists, begun, length, centres, centre_stride, feature, POINTS,
-        CENTRES, MODE,
+        rounded(y, MODE), origin, n_features, centres, begun, length, centres, centre_stride, feature, POINTS,
+        CENTRES, MODE, False,
     )  # fmt: skip
     weight = tl.load(weights + row, mask=inside, other=0.0)
     away = rounded(y * weight[:, None], "tf32")

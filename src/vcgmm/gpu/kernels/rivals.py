@@ -209,9 +209,8 @@ def hand_over(
     fate = tl.load(fates + label, mask=inside, other=STAYS)
     rival = tl.load(rivals + place, mask=inside & (fate == GONE), other=-1)
     in_second = tl.load(second + place, mask=inside & (fate >= 0), other=0) != 0
-    put_alone(
-        winners, place, inside, tl.where(fate == GONE, rival, tl.where(in_second, fate, label)), N_BEST, COLUMNS
-    )
+    label = tl.where(fate == GONE, rival, tl.where(in_second, fate, label))
+    put_alone(winners, place, inside, label, N_BEST, COLUMNS)
 
 
 @launched

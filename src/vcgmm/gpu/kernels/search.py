@@ -13,6 +13,7 @@ import triton.language as tl
 from .forms import as_multiplied, costs_of, pair_costs, precisions_of, products_of
 from .launching import launched
 from .selection import NOWHERE, merge_nearest, select_nearest
+from .tiles import list_of, points_of, this_tile
 
 #: Responsibilities below this share of a point's weight do not move a mean.
 NEGLIGIBLE = tl.constexpr(1e-9)
@@ -141,20 +142,14 @@ def search_tiles(
         if variance < 0.0:
             return
         precision = (0.5 / variance).to(tl.float32)
-    tile = tl.program_id(0).to(tl.int64)
-    cell = tl.load(tiles + tile * 3)
-    first = tl.load(tiles + tile * 3 + 1)
-    last = tl.load(tiles + tile * 3 + 2)
+    tile, cell, first, last = this_tile(tiles)
     if first >= last:  # between two cells
         if POSTERIOR:
             tl.store(facts + tile * 4 + tl.arange(0, 4), tl.zeros((4,), tl.float64))
         return
-    place = first + tl.arange(0, POINTS)
-    inside = place < last
-    row = tl.load(order + place, mask=inside, other=0) // PER_ROW
+    place, inside, row = points_of(order, first, last, PER_ROW, POINTS)
     column = tl.arange(0, COLUMNS)[None, :]
-    begun = tl.load(list_start + cell)
-    length = (tl.load(list_start + cell + 1) - begun).to(tl.int32)
+    begun, length = list_of(list_start, cell)
     here = lists + begun
     best = tl.full((POINTS, COLUMNS), float("inf"), tl.float32)
     places = tl.full((POINTS, COLUMNS), NOWHERE, tl.int32)
