@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 
 import torch
 
 from .kernels.cells import fill_pieces
 from .room import Room
 from .sizes import pieces_of
+from .sorting import prepare_sort
 
 #: Pieces that one program looks at.
 LOOKED_AT = 128
-
-#: Labels below this fit into 16 bits, and half of the passes of a sort are saved.
-SHORT = 1 << 15
 
 
 @dataclass(frozen=True)
@@ -64,21 +61,11 @@ class Pieces:
         return int(self.table.shape[0])
 
 
-def label_type(n_groups: int) -> torch.dtype:
-    """What labels of so many groups, and one beyond, are sorted in."""
-    return torch.int16 if n_groups < SHORT else torch.int32
-
-
 def sort_by_group(labels: torch.Tensor, n_groups: int) -> Groups:
     """Members of every group in the order in which they came, by labels (n,) int; those beyond are in none."""
-    ordered, order = torch.sort(labels.to(label_type(n_groups)), stable=True)
-    return Groups(order, torch.searchsorted(ordered, every_group(n_groups, ordered.device)))
-
-
-@lru_cache(maxsize=4)
-def every_group(n_groups: int, device: torch.device) -> torch.Tensor:
-    """Labels 0..n_groups, one beyond the last: made once, since they are asked for twice an iteration."""
-    return torch.arange(n_groups + 1, dtype=label_type(n_groups), device=device)
+    found, launch = prepare_sort(Room(labels.device), labels, n_groups)
+    launch()
+    return Groups(*found)
 
 
 def most_pieces(n_groups: int, size: int, n_members: int) -> int:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from .cells import Groups, Pieces, cut, label_type
+from .cells import Groups, Pieces, cut
 from .constants import equal_starts
 from .costs import Costs
 from .kernels.narrow import nearest_of_tiles
@@ -17,6 +17,7 @@ from .kernels.sums import pair_distances
 from .points import DevicePoints, upload
 from .room import Room
 from .sizes import pieces_of, power_of_two
+from .sorting import label_type
 from .tiling import Tiling, aligned, tiling
 
 #: Pairs, and features of them, that one program compares.

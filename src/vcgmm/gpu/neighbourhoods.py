@@ -11,11 +11,12 @@ import torch
 from ..algorithm.cells import FOLLOWERS, GROUP_SIZE, LINKED_AT_FIRST, LINKED_EVERY, POOL_SIZE
 from ..algorithm.random import generator
 from ..kernels.neighbors import BAND
-from .cells import Groups, label_type, sort_by_group
+from .cells import Groups, sort_by_group
 from .kernels.ranking import compare_all, join_lists, list_by_band, mark_listed
 from .nearest import Listed, lists_of
 from .ranking import AT_ONCE, COMPARED, distinct_in_order, in_order, ranked
 from .sizes import pieces_of, power_of_two
+from .sorting import label_type
 
 #: Up to so many clusters are all compared with one another: on a GPU that is no more work than to divide them.
 ALL_COMPARED = 4096
@@ -74,7 +75,7 @@ class DeviceNeighbourhoods:
         self.n_explore = n_explore
         self.n_neighbors = n_neighbors
         self.width = min(n_clusters, n_candidates + n_explore)
-        self.seed = seed
+        self._seed = seed
         self.n_updates = 0
         shape = (n_clusters, n_candidates)
         if n_clusters <= max(self._pool_size(*shape), ALL_COMPARED):  # nobody looks before there is anything
@@ -88,6 +89,17 @@ class DeviceNeighbourhoods:
         self.listed = Listed(torch.empty((n_clusters, width), dtype=torch.int32, device=device), marked)
         self.lists = lists_of(self.candidates)
         self._ahead: tuple[torch.Tensor, int] | None = None
+
+    @property
+    def seed(self) -> int:
+        """Of its random numbers."""
+        if callable(self._seed):
+            self._seed = self._seed()
+        return self._seed
+
+    @seed.setter
+    def seed(self, seed: int) -> None:
+        self._seed = seed
 
     def update_ahead(self, means: torch.Tensor) -> None:
         """Make the next update before it is asked for: the device need not wait for that.
@@ -123,8 +135,7 @@ class DeviceNeighbourhoods:
     def _draws(self, purpose: int) -> torch.Generator:
         """Random numbers of this update, for one of several purposes."""
         draws = torch.Generator(self.nearest.device)
-        seed = self.seed if isinstance(self.seed, int) else self.seed()
-        return draws.manual_seed(int(generator(seed, self.n_updates, purpose).integers(1 << 62)))
+        return draws.manual_seed(int(generator(self.seed, self.n_updates, purpose).integers(1 << 62)))
 
     def state(self) -> dict[str, Any]:
         """All that the next update depends on, on the host."""

@@ -13,12 +13,13 @@ from ..algorithm.relocation import SAMPLE, STEPS, Relocated
 from ..kernels.moves import plan_moves
 from ..kernels.rivals import LOOKED_AT
 from .arrays import DeviceArray, Told
-from .cells import Groups, label_type, sort_by_group
+from .cells import Groups, sort_by_group
 from .kernels.halving import halve_cells
 from .kernels.rivals import end_takers, hand_over, list_takers, put_halves, survey_rivals, two_nearest
 from .points import DevicePoints, upload
 from .ranking import first_in_order
 from .sizes import pieces_of, power_of_two
+from .sorting import label_type
 from .tiling import REGISTERS
 
 #: Share of the clusters that are split to see what it gains: more than on the host, where it costs more.

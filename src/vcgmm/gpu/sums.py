@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 import torch
 
-from .cells import Pieces, every_group, most_pieces
+from .cells import Pieces, most_pieces
 from .kernels.sums import merge_runs, sum_runs
 from .points import DevicePoints
 from .room import Room
 from .sizes import pieces_of, power_of_two
+from .sorting import prepare_sort
 
 #: Entries that one program adds up in float32; beyond, sums are merged in float64.
 RUN = 512
@@ -110,15 +111,7 @@ def prepare_entries(
     room: Room, keys: torch.Tensor, parts: torch.Tensor, n_clusters: int
 ) -> tuple[Entries, Callable[[], None]]:
     """Likewise, as soon as and as often as it is launched."""
-    labels, n_groups = keys.view(-1), 2 * n_clusters
-    every = every_group(n_groups, keys.device)
-    ordered, order = room("ordered", labels.shape, labels.dtype), room("order", labels.shape, torch.int64)
-    start = room("start", every.shape, torch.int64)
-
-    def launch() -> None:
-        torch.sort(labels, stable=True, out=(ordered, order))
-        torch.searchsorted(ordered, every, out=start)
-
+    (order, start), launch = prepare_sort(room, keys.view(-1), 2 * n_clusters)
     return Entries(order, parts.view(-1), start, keys.shape[1], halves=True), launch
 
 
