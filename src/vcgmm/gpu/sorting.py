@@ -15,14 +15,14 @@ from .sizes import pieces_of, power_of_two
 SHORT = 1 << 15
 
 #: So many tiles are aimed at, members of one at least and at most, and how many are compared with one another.
-TILES, LEAST_TILE, MOST_TILE, CHUNK = 512, 256, 4096, 128
+TILES, LEAST_TILE, MOST_TILE, CHUNK = 512, 256, 2048, 32
 
-#: Where tiles times groups are more than so many, torch sorts.
-MOST_COUNTS = 1 << 23
+#: Of more members, or where tiles times groups are more, torch sorts.
+FEW, MOST_COUNTS = 1 << 20, 1 << 23
 
 #: Counts that are set to 0 at a time; tiles and groups whose counts are added up; groups that begin one after the
 #: other; members that are put in place.
-CLEARED, ADDED_TILES, ADDED_GROUPS, BEGUN, PLACED = 1024, 128, 32, 4096, 512
+CLEARED, ADDED_TILES, ADDED_GROUPS, BEGUN, PLACED = 1024, 512, 8, 4096, 512
 
 
 def label_type(n_groups: int) -> torch.dtype:
@@ -53,7 +53,7 @@ def prepare_sort(
     order, start = room("order", (n,), torch.int64), room("start", (n_groups + 1,), torch.int64)
     tile = min(MOST_TILE, max(LEAST_TILE, power_of_two(pieces_of(n, TILES))))
     n_tiles, width = pieces_of(n, tile), pieces_of(n_groups + 1, ADDED_GROUPS) * ADDED_GROUPS
-    if n == 0 or n_tiles * width > MOST_COUNTS:
+    if n == 0 or n > FEW or n_tiles * width > MOST_COUNTS:
         return (order, start), _by_torch(room, labels, n_groups, order, start)
     counts = room("counts", (n_tiles * width,), torch.int32)
     others = room("ranks", (n + 1,), torch.int32)
@@ -65,8 +65,9 @@ def prepare_sort(
             CLEARED=CLEARED,
         ),
         begin_groups.bound(
-            (width // ADDED_GROUPS,), counts, n_tiles, width, n_groups, start, n_done, TILES=ADDED_TILES,
-            GROUPS=ADDED_GROUPS, AT_ONCE=min(BEGUN, power_of_two(n_groups)),
+            (width // ADDED_GROUPS,), counts, n_tiles, width, n_groups, start, n_done,
+            TILES=min(ADDED_TILES, power_of_two(n_tiles)), GROUPS=ADDED_GROUPS,
+            AT_ONCE=min(BEGUN, power_of_two(n_groups)),
         ),
         put_by_group.bound(
             (pieces_of(n, PLACED),), labels, stride, n, n_groups, counts, width, ranks, start, order, TILE=tile,
