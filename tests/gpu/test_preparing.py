@@ -23,6 +23,7 @@ from vcgmm.gpu.lanes import Lanes  # noqa: E402
 from vcgmm.gpu.passes import DevicePasses  # noqa: E402
 from vcgmm.gpu.preparing import Plan  # noqa: E402
 from vcgmm.gpu.tensors import TensorRows  # noqa: E402
+from vcgmm.gpu.two_level import two_level  # noqa: E402
 from vcgmm.parallel import Workers  # noqa: E402
 from vcgmm.parameters import settings_of  # noqa: E402
 from vcgmm.progress import Progress  # noqa: E402
@@ -195,3 +196,12 @@ def test_too_few_different_rows_where_they_lie_are_refused(
     attempts = DeviceAttempts(problem, prepared.points, costs, (), Progress(), Workers(1), None, prepared.begun)
     with pytest.raises(ValueError, match=f"{n_components - 1} distinct point"):
         attempts.run()
+
+
+@pytest.mark.parametrize(("n_components", "differ"), [(40, True), (300, True), (5, False)])
+def test_where_seeds_show_that_enough_differ_nobody_counts(device: Any, n_components: int, differ: bool) -> None:
+    X = np.random.default_rng(0).normal(size=(900, 3)).astype(np.float32)
+    made, _ = plan(device, X, n_components=n_components)
+    points = made.in_place(TensorRows(torch.from_numpy(X).to(device))).points
+    two_level(points, n_components, np.random.default_rng(0))
+    assert bool(points.chores) != differ  # few clusters are found without cells

@@ -128,8 +128,8 @@ def _by_tables(
     rows = max(LEAST_ROWS, power_of_two(int(sizes.max())))
     n_trials = uniforms.shape[1]
     seed_by_tables[(len(sizes),)](
-        tables, table_start, groups.order, groups.start, seed_start, points.weights[groups.order], uniforms,
-        sample.masses, seeds, potentials, N_TRIALS=n_trials, TRIALS=power_of_two(n_trials), ROWS=rows,
+        tables, table_start, groups.order, groups.start, seed_start, points.weights, uniforms, sample.masses,
+        seeds, potentials, N_TRIALS=n_trials, TRIALS=power_of_two(n_trials), ROWS=rows,
         num_warps=min(MOST_WARPS, max(1, rows // TABLE_WARP_ROWS)),
     )  # fmt: skip
 

@@ -60,7 +60,8 @@ class DevicePoints:
     precision : str
         "tf32", "fp32" or "bf16": what products of coordinates are computed in.
     chores : list of callables
-        What the host has still to do, and does where it would wait for the device.
+        How the host finds out whether enough of them differ, done where it would wait for the device; none where it
+        is known.
     """
 
     stored: torch.Tensor

@@ -214,6 +214,7 @@ class DeviceSearch:
     def e_step(self, means: Any, variance: float | None) -> Statistics:
         """New winners and neighbours, and the sums of the M-step."""
         begun, self._begun, found, step = self._begun, None, None, None
+        as_used = isinstance(means, Rounded) and means.used is not None
         if begun is not None:
             begun.told()
         if begun is not None and begun.step.leads_to(means, variance):
@@ -232,7 +233,10 @@ class DeviceSearch:
         room.turn = turn = 1 - room.turn
         sums, take_sums = room.again(prepare_sums, self.points, entries, used, before, turn)
         take_sums()
-        there = Means(room(("means", turn), used.shape, torch.float64).copy_(used))
+        if as_used:
+            there = Means(as_tensor(means, used.device))
+        else:
+            there = Means(room(("means", turn), used.shape, torch.float64).copy_(used))
         self._n_steps -= 1
         stepper, step = self._stepper if self._n_steps > 0 else None, None
         n_more = 0 if stepper is None else N_TOLD

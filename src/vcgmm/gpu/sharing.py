@@ -58,13 +58,15 @@ def share_clusters(seeds: CellSeeds, cells: Partition, n_clusters: int, per_clus
     n_cells, n_seeds = len(cells), len(seeds.rows)
     steps, blocks = n_cells.bit_length(), pieces_of(n_seeds, SEEDS)
     worths, starts = torch.empty_like(seeds.rows), seeds.rows.new_empty((2, n_cells + 1))
-    # Rows 0 for those that are not there: they are looked at, if by nobody who cares.
-    room = seeds.rows.new_zeros(n_cells + n_clusters)
+    # All 0 at first: rows of those that are not there are looked at, if by nobody who cares.
+    n_room = n_cells + n_clusters
+    room = seeds.rows.new_empty(n_room) if n_seeds else seeds.rows.new_zeros(n_room)
     counts, taken = room[:n_cells], room[n_cells:]
     if n_seeds:
         worths_of_seeds[(blocks,)](
-            seeds.rows, seeds.potentials, seeds.start, n_cells, n_seeds, worths, STEPS=steps, SEEDS=SEEDS
-        )
+            seeds.rows, seeds.potentials, seeds.start, n_cells, n_seeds, worths, room, n_room, STEPS=steps,
+            SEEDS=SEEDS,
+        )  # fmt: skip
         ordered, order = in_order(worths, descending=True)
         n_chosen = min(n_clusters, n_seeds)
         count_chosen[(pieces_of(n_chosen, SEEDS),)](

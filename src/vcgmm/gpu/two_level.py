@@ -149,7 +149,10 @@ class DeviceCells:
         self._lloyd(aligned_rows(self.points, shares.seeds), lists, some, FINE_STEPS)
         counts = shares.counts.array()  # the host has told the device all that it has to do, and may wait
         self._count(counts, np.minimum(cells.sizes, FINE_SAMPLE * counts), FINE_STEPS)
-        self.centres = self.centres[: int(counts.sum())]
+        n_found = int(counts.sum())
+        if n_found == n_clusters:  # seeds of a cell differ, and equal points are in one: there are as many
+            self.points.chores.clear()
+        self.centres = self.centres[:n_found]
 
     def top_up(self, n_clusters: int) -> None:
         """Where cells ran out of different points, draw the clusters that are missing by D^2 from all points."""

@@ -25,7 +25,18 @@ def group_of(start, n_groups, place, STEPS: tl.constexpr):
 
 @launched
 @triton.jit
-def worths_of_seeds(seeds, potentials, start, n_cells, n_seeds, worths, STEPS: tl.constexpr, SEEDS: tl.constexpr):
+def worths_of_seeds(
+    seeds,
+    potentials,
+    start,
+    n_cells,
+    n_seeds,
+    worths,
+    cleared,
+    n_cleared,
+    STEPS: tl.constexpr,
+    SEEDS: tl.constexpr,
+):
     """What each seed would add, as in `algorithm.two_level.share_by_potential`: numbers that order as it does.
 
     Parameters
@@ -34,6 +45,7 @@ def worths_of_seeds(seeds, potentials, start, n_cells, n_seeds, worths, STEPS: t
     potentials : (n_seeds,) float64, IN, not negative
     start : (n_cells + 1,) int64, IN, seeds of each cell
     worths : (n_seeds,) int64, OUT, -1 for those that are not there
+    cleared : (n_cleared,) int64, OUT, 0, for those who come next
     STEPS : constexpr, 2^STEPS is more than n_cells
     """
     seed = tl.program_id(0).to(tl.int64) * SEEDS + tl.arange(0, SEEDS)
@@ -47,6 +59,9 @@ def worths_of_seeds(seeds, potentials, start, n_cells, n_seeds, worths, STEPS: t
     worth += tl.where(is_first, FIRST, 0)
     there = tl.load(seeds + seed, mask=inside, other=-1) >= 0
     tl.store(worths + seed, tl.where(there, worth, -1), mask=inside)
+    for begin in range(tl.program_id(0) * SEEDS, n_cleared, tl.num_programs(0) * SEEDS):
+        place = begin + tl.arange(0, SEEDS)
+        tl.store(cleared + place, tl.zeros((SEEDS,), tl.int64), mask=place < n_cleared)
 
 
 @launched

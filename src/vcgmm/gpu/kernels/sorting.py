@@ -27,7 +27,7 @@ def rank_in_tiles(
     CHUNK: tl.constexpr,
     CLEARED: tl.constexpr,
 ):
-    """How many members of its group each one has before it in its tile, and how many there are; one program a tile.
+    """How many members of its group each one has before it in its tile, and how many there are; a program a tile.
 
     Some members at a time are compared with one another; how many there were before is kept in memory.
 

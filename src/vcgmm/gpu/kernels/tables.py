@@ -102,7 +102,7 @@ def seed_by_tables(
     order,
     cell_start,
     seed_start,
-    masses,
+    weights,
     uniforms,
     whole,
     seeds,
@@ -116,8 +116,9 @@ def seed_by_tables(
     Parameters
     ----------
     tables, table_start : IN, from `fill_tables`
-    order, cell_start, seed_start, masses, uniforms, whole, seeds, potentials, N_TRIALS, TRIALS
+    order, cell_start, seed_start, uniforms, whole, seeds, potentials, N_TRIALS, TRIALS
         As for `seeding.seed_in_cells`.
+    weights : (N',) float32, IN, of all points
     ROWS : constexpr, a power of two not less than the rows of any cell
     """
     cell = tl.program_id(0)
@@ -130,7 +131,8 @@ def seed_by_tables(
     trial = tl.arange(0, TRIALS)
     row = tl.arange(0, ROWS)
     inside = row < size
-    weight = tl.load(masses + first + row, mask=inside, other=0.0).to(tl.float64)
+    point = tl.load(order + first + row, mask=inside, other=0)
+    weight = tl.load(weights + point, mask=inside, other=0.0).to(tl.float64)
     near = tl.full((ROWS,), 1.0, tl.float32)  # the first is drawn by weight
     total = tl.sum(weight, axis=0)
     scale = tl.load(whole + cell) / tl.where(total > 0.0, total, 1.0)
