@@ -176,7 +176,7 @@ def test_where_memory_runs_out_it_is_said_how_much_is_needed(gpu: Any, monkeypat
     with pytest.raises(torch.OutOfMemoryError, match="none left"):  # as far as we know there is enough
         VCGMM(5, device="cuda", coreset_size=None).fit(X)
     monkeypatch.setattr(preparing, "check_memory", refuse)
-    with pytest.raises(MemoryError, match=f"400 points of {X.shape[1]} features, 0 bytes"):
+    with pytest.raises(MemoryError, match=f"400 points of {X.shape[1]} features"):
         VCGMM(5, device="cuda", coreset_size=None).fit(X)
 
 
