@@ -60,8 +60,8 @@ def worths_of_seeds(
     there = tl.load(seeds + seed, mask=inside, other=-1) >= 0
     tl.store(worths + seed, tl.where(there, worth, -1), mask=inside)
     for begin in range(tl.program_id(0) * SEEDS, n_cleared, tl.num_programs(0) * SEEDS):
-        place = begin + tl.arange(0, SEEDS)
-        tl.store(cleared + place, tl.zeros((SEEDS,), tl.int64), mask=place < n_cleared)
+        slot = begin + tl.arange(0, SEEDS)
+        tl.store(cleared + slot, tl.zeros((SEEDS,), tl.int64), mask=slot < n_cleared)
 
 
 @launched
