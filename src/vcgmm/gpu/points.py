@@ -60,8 +60,8 @@ class DevicePoints:
     precision : str
         "tf32", "fp32" or "bf16": what products of coordinates are computed in.
     chores : list of callables
-        How the host finds out whether enough of them differ, where it would wait for the device; none where that is
-        known.
+        How the host finds out whether enough of them differ, where it would wait for the device; none where that
+        is known.
     """
 
     stored: torch.Tensor
