@@ -268,6 +268,7 @@ def real() -> None:
                 f"real: {name}", n_threads=n_threads or "all", cpu_total_s=statistics.median([r[0] for r in runs]),
                 cpu_n_iter=here.n_iter_, cpu_bound=here.lower_bound_, cpu_error=error_of(on_device, here.means_),
             )  # fmt: skip
+        brute_force(f"real: {name}", on_device, SETS[name], 25)
         error = peers(f"real: {name}", on_device, SETS[name], 25, 9)
         if error is not None:
             to_error(f"real: {name}, array", X, on_device, SETS[name], error)
