@@ -137,8 +137,8 @@ def lloyd_step(X: torch.Tensor, centres: torch.Tensor) -> tuple[torch.Tensor, fl
     return torch.where(counts.unsqueeze(1) > 0, moved, centres), float(error)
 
 
-def brute_force(part: str, X: torch.Tensor, n_clusters: int, n_iter: int) -> None:
-    """Lloyd by brute force from random points, and its error as ours is measured."""
+def brute_force(part: str, X: torch.Tensor, n_clusters: int, n_iter: int) -> float:
+    """Lloyd by brute force from random points: its error, as ours is measured."""
     torch.backends.cuda.matmul.allow_tf32 = True
     draws = torch.Generator(DEVICE).manual_seed(0)
     centres = X[torch.randperm(len(X), generator=draws, device=DEVICE)[:n_clusters]].float()
@@ -148,10 +148,12 @@ def brute_force(part: str, X: torch.Tensor, n_clusters: int, n_iter: int) -> Non
         took, (centres, _) = seconds(lambda centres=centres: lloyd_step(X, centres))
         times.append(took)
     torch.backends.cuda.matmul.allow_tf32 = False
+    error = error_of(X, _host(centres))
     report(
         part, peer="brute-force Lloyd in torch, tf32", n_iter=n_iter, total_s=sum(times),
-        iteration_ms=1e3 * statistics.median(times), error=error_of(X, centres.double().cpu().numpy()),
+        iteration_ms=1e3 * statistics.median(times), error=error,
     )  # fmt: skip
+    return error
 
 
 def error_of(X: torch.Tensor, means: np.ndarray) -> float:
@@ -268,10 +270,11 @@ def real() -> None:
                 f"real: {name}", n_threads=n_threads or "all", cpu_total_s=statistics.median([r[0] for r in runs]),
                 cpu_n_iter=here.n_iter_, cpu_bound=here.lower_bound_, cpu_error=error_of(on_device, here.means_),
             )  # fmt: skip
-        brute_force(f"real: {name}", on_device, SETS[name], 25)
-        error = peers(f"real: {name}", on_device, SETS[name], 25, 9)
-        if error is not None:
-            to_error(f"real: {name}, array", X, on_device, SETS[name], error)
+        error = brute_force(f"real: {name}", on_device, SETS[name], 25)
+        to_error(f"real: {name}, tensor, brute force's", on_device, on_device, SETS[name], error)
+        theirs = peers(f"real: {name}", on_device, SETS[name], 25, 9)
+        if theirs is not None:
+            to_error(f"real: {name}, array", X, on_device, SETS[name], theirs)
             quicker: tuple[dict[str, Any], ...] = (
                 {},
                 {"truncation": 3},
@@ -281,7 +284,7 @@ def real() -> None:
                 {"coreset_size": 64 * SETS[name]},
             )
             for others in quicker:
-                to_error(f"real: {name}, tensor", on_device, on_device, SETS[name], error, **others)
+                to_error(f"real: {name}, tensor", on_device, on_device, SETS[name], theirs, **others)
 
 
 def load_there(name: str) -> np.ndarray:
