@@ -9,6 +9,7 @@ import numba
 import pytest
 from hypothesis import HealthCheck, settings
 
+from vcgmm import parallel
 from vcgmm.parallel import Workers
 
 # The same examples every time; fewer of them where the kernels run as plain Python.
@@ -20,6 +21,12 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("steady")
+
+
+@pytest.fixture(autouse=True)
+def wake_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads share whatever there is, however little: else small problems would tell nothing about them."""
+    monkeypatch.setattr(parallel, "WORTH_WAKING", 0)
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import sys
 import threading
 import time
@@ -38,6 +39,31 @@ def test_chunks_become_smaller_where_there_are_many_tasks(n_tasks: int, n_chunks
         assert max(abs(a - b - 2 * n_tasks / n_chunks**2) for a, b in itertools.pairwise(sizes)) <= 2
     else:
         assert max(sizes) - min(sizes) <= 1
+
+
+def test_little_work_is_done_by_the_caller_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parallel, "WORTH_WAKING", 1000)
+    calls: list[tuple[int, int, int]] = []
+    with Workers(3) as workers:
+        n_before = threading.active_count()
+        workers.run(lambda *call: calls.append(call), 100, effort=999)
+        results = list(workers.in_order(lambda task: -task, numbers(5), batch=5, effort=999))
+        assert threading.active_count() == n_before
+    assert calls == [(0, 0, 100)]
+    assert results == [(i, -i) for i in range(5)]
+
+
+@pytest.mark.parametrize("effort", [1000, math.inf])
+@pytest.mark.parametrize("in_order", [False, True])
+def test_much_work_is_shared(effort: float, in_order: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parallel, "WORTH_WAKING", 1000)
+    both = threading.Barrier(2)  # nobody gets past it alone
+
+    with Workers(2) as workers:
+        if in_order:
+            list(workers.in_order(lambda _task: both.wait(10), numbers(2), batch=2, effort=effort))
+        else:
+            workers.run(lambda *_call: both.wait(10), 2, effort)
 
 
 def test_a_thread_number_is_never_in_use_twice() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import threading
@@ -20,6 +21,13 @@ CHUNKS_PER_THREAD = 8
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
+
+#: Work of less effort than this, some tenths of a millisecond, the caller does alone: to wake others and to wait
+#: for the last of them takes as long, and several times as long where their CPUs are busy.
+WORTH_WAKING = 1 << 22
+
+#: Effort for a number that is fetched, moved or added up by itself, and for one of many read in a row.
+MOVING, READING = 8, 2
 
 #: Tasks of `Workers.in_order` that are under way or done and not yet taken, beyond one per thread.
 IN_HAND = 2
@@ -112,7 +120,7 @@ class Workers:
         """Tasks of `in_order` that are in memory at a time, unless more are asked for."""
         return self.n_threads + IN_HAND
 
-    def run(self, work: Callable[[int, int, int], None], n_tasks: int) -> None:
+    def run(self, work: Callable[[int, int, int], None], n_tasks: int, effort: float = math.inf) -> None:
         """Call work(thread, first, last) until all of range(n_tasks) is covered.
 
         Parameters
@@ -120,8 +128,11 @@ class Workers:
         work : callable
             `thread` is below `n_threads` and never used by two calls at the same time.
         n_tasks : int
+        effort : float
+            Of all tasks: about how many products a kernel would form in that time, of which it forms some ten in a
+            nanosecond.
         """
-        if self._pool is None or n_tasks <= 1:
+        if self._pool is None or n_tasks <= 1 or effort < WORTH_WAKING:
             if n_tasks > 0:
                 work(0, 0, n_tasks)
             return
@@ -156,7 +167,12 @@ class Workers:
             other.result()
 
     def in_order(
-        self, work: Callable[[Task], Result], tasks: Generator[Task, None, None], *, batch: int | None = None
+        self,
+        work: Callable[[Task], Result],
+        tasks: Generator[Task, None, None],
+        *,
+        batch: int | None = None,
+        effort: float = math.inf,
     ) -> Generator[tuple[Task, Result], None, None]:
         """Every task with what work(task) gives, in the order of the tasks, while further ones are worked on.
 
@@ -170,11 +186,13 @@ class Workers:
         batch : int or None
             So many tasks may be in memory, and their results: then threads take one after the other of these by
             themselves, and nobody waits for a single one, which takes longer than a small task.
+        effort : float
+            Of all tasks, as in `run`; it counts where there is a batch.
         """
         with closing(tasks):
             if batch is not None:
                 while some := list(islice(tasks, batch)):
-                    yield from self._all_of(work, some)
+                    yield from self._all_of(work, some, effort)
                     some.clear()  # before the next ones are made
                 return
             if self._pool is None:
@@ -196,7 +214,9 @@ class Workers:
                     future.cancel()
                 wait([future for _, future in waiting])
 
-    def _all_of(self, work: Callable[[Task], Result], tasks: list[Task]) -> Iterator[tuple[Task, Result]]:
+    def _all_of(
+        self, work: Callable[[Task], Result], tasks: list[Task], effort: float
+    ) -> Iterator[tuple[Task, Result]]:
         """As `in_order`, once all are done; of several errors the one that comes first in that order is raised."""
         results: dict[int, Result] = {}
         errors: dict[int, Exception] = {}
@@ -208,7 +228,7 @@ class Workers:
                 except Exception as error:  # raised when it is its turn
                     errors[i] = error
 
-        self.run(take, len(tasks))
+        self.run(take, len(tasks), effort)
         for i, task in enumerate(tasks):
             if i in errors:
                 raise errors[i]

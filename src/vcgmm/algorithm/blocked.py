@@ -9,7 +9,7 @@ import numpy as np
 
 from ..kernels.rivals import LOOKED_AT
 from ..kernels.sorting import take_rows
-from ..parallel import Workers
+from ..parallel import MOVING, Workers
 from .cells import Neighbourhoods, sort_by_cluster
 from .estep import State, scatter_of
 from .extent import Extent
@@ -180,5 +180,5 @@ class BlockedSearch:
             rows = order[first:last].astype(np.int64, copy=False)  # as everywhere, or it is compiled for anew
             take_rows(0, len(rows), array, rows, taken[first:last])
 
-        self.workers.run(work, len(order))
+        self.workers.run(work, len(order), MOVING * array.size)
         return taken

@@ -11,7 +11,7 @@ from ..kernels.grouping import random_cuts
 from ..kernels.links import link_groups
 from ..kernels.neighbors import join_neighbourhoods, turn_round
 from ..kernels.sorting import count_sort
-from ..parallel import Workers
+from ..parallel import MOVING, Workers
 from .natural import Natural
 from .places import place_type
 from .random import generator, random_clusters
@@ -27,8 +27,8 @@ FOLLOWERS = 0.5
 LINKED_AT_FIRST = 2
 LINKED_EVERY = 4
 
-#: A level of cuts through fewer numbers than this takes less time than waking threads.
-WORTH_WAKING = 1 << 19
+#: Effort for every candidate on a list when lists are joined.
+JOINING = 128
 
 #: A cell with more points is searched in several tasks.
 POINTS_PER_TASK = 2048
@@ -161,20 +161,18 @@ class Neighbourhoods:
                 natural.precisions, natural.offsets, self.neighbors, self.nearest, counts,
             )  # fmt: skip
 
-        self.workers.run(link, n_groups)  # a group looks up what its own clusters know, then writes over it
+        # A group looks up what its own clusters know, then writes over it.
+        self.workers.run(link, n_groups, means.size * pool_size)
         return n_evaluations + int(counts.sum())
 
     def _cut(self, means: np.ndarray, uniforms: np.ndarray, depth: int, order: np.ndarray) -> None:
         """Put clusters that lie near each other next to each other, level by level."""
         for level in range(depth):
-            if means.size < WORTH_WAKING:
-                random_cuts(0, 1 << level, level, means, uniforms, order)
-                continue
 
             def cut(_thread: int, first: int, last: int, level: int = level) -> None:
                 random_cuts(first, last, level, means, uniforms, order)
 
-            self.workers.run(cut, 1 << level)
+            self.workers.run(cut, 1 << level, MOVING * means.size)
 
     def _join(self, rng: np.random.Generator) -> None:
         n_clusters = len(self.neighbors)
@@ -189,7 +187,7 @@ class Neighbourhoods:
                 first, last, self.neighbors, self.nearest, followers, counts, explored, self.candidates
             )
 
-        self.workers.run(join, n_clusters)
+        self.workers.run(join, n_clusters, JOINING * self.candidates.size)
 
     def _near_groups(
         self, means: np.ndarray, order: np.ndarray, start: np.ndarray, pool_size: int

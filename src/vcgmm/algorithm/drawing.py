@@ -18,12 +18,15 @@ from ..data.rows import FEW_PARTS
 from ..kernels.drawing import add_up
 from ..kernels.moments import block_deviations
 from ..kernels.quick_moments import LEAST_SQUARE, MOST_SQUARE, quick_block_deviations
-from ..parallel import Workers
+from ..parallel import READING, Workers
 from .frame import Moments
 from .walk import Catch, Stretch, Walk
 
 #: What running sums over all rows may take beside the rows that are drawn: then all are taken at once.
 LITTLE = 1 / 8
+
+#: Effort for a draw, to find the row that it meets.
+MEETING = 512
 
 
 @dataclass(frozen=True)
@@ -168,7 +171,10 @@ def draw(
 
     if deviations_of is None:
         prepared = workers.in_order(
-            lambda part: prepare(part, part_deviations(part, moments)), rows.parts(), batch=batch
+            lambda part: prepare(part, part_deviations(part, moments)),
+            rows.parts(),
+            batch=batch,
+            effort=READING * rows.n_samples * rows.n_features,
         )
     else:
         prepared = ((part, prepare(part, found)) for part, found in deviations_of(rows, moments.mean))
@@ -183,7 +189,10 @@ def draw(
 
     basket = _Basket(rows, len(numbers))
     end: tuple[Part, np.ndarray] | None = None  # the last part that has any probability
-    with closing(workers.in_order(lambda task: task[2].meet(task[1], step), tasks(), batch=batch)) as found:
+    met = workers.in_order(
+        lambda task: task[2].meet(task[1], step), tasks(), batch=batch, effort=MEETING * len(numbers)
+    )
+    with closing(met) as found:
         for (part, running, _), catch in found:
             basket.add(part, catch, part.weights(weights))
             if running[-1] > 0 or running.any():

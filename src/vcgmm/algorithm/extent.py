@@ -8,7 +8,7 @@ import numpy as np
 
 from ..kernels.exact_sums import rounding_constant
 from ..kernels.moments import absolute_sum
-from ..parallel import Workers
+from ..parallel import MOVING, Workers
 from .natural import Natural
 
 #: A mean is far out beyond so many times the mean absolute value of a feature.
@@ -56,7 +56,7 @@ class Extent:
             for i in range(first, last):
                 absolute_sum(i * step, min((i + 1) * step, len(points)), points, weights, sums[i])
 
-        workers.run(work, len(sums))
+        workers.run(work, len(sums), MOVING * points.size)
         return cls(float(weights.sum()), sums.sum(axis=0))
 
     def __add__(self, other: Extent) -> Extent:

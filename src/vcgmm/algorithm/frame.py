@@ -21,7 +21,7 @@ from ..data.rows import FEW_PARTS, exact_float
 from ..kernels.coordinates import change_coordinates
 from ..kernels.moments import block_moments, merge_moments
 from ..kernels.quick_moments import quick_block_moments
-from ..parallel import Workers
+from ..parallel import READING, Workers
 
 #: Below this, squares of float64 lose their digits.
 SMALLEST_SQUARE = 1e-290
@@ -179,6 +179,7 @@ def moments(
             lambda part: part_moments(part, part.weights(weights)),
             rows.parts(),
             batch=FEW_PARTS if rows.in_few_parts else None,
+            effort=READING * rows.n_samples * rows.n_features,
         )
     else:
         sums = by_part(rows, weights)

@@ -59,9 +59,10 @@ def seed_inside(
             potentials,
         )  # fmt: skip
 
-    workers.run(work, len(cells))
     draws = np.maximum(TRIALS * (wanted - 1) + 1, 0)
-    return seeds, potentials, seed_start, int((looked_at * draws).sum())
+    n_evaluations = int((looked_at * draws).sum())
+    workers.run(work, len(cells), n_evaluations * points.shape[1])
+    return seeds, potentials, seed_start, n_evaluations
 
 
 def cluster_inside(
@@ -112,8 +113,9 @@ def cluster_inside(
             labels, distances,
         )  # fmt: skip
 
-    workers.run(work, len(cells))
-    return centres, int(evaluations.sum())
+    n_evaluations = int(evaluations.sum())
+    workers.run(work, len(cells), n_evaluations * points.shape[1])
+    return centres, n_evaluations
 
 
 def dearest_first(costs: np.ndarray) -> np.ndarray:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..kernels.lloyd import mean_of_groups
-from ..parallel import Workers
+from ..parallel import MOVING, Workers
 from .bound import bound_of
 from .cells import sort_by_cluster
 from .em import relative_change
@@ -117,7 +117,7 @@ def means_of(
     def work(_thread: int, first: int, last: int) -> None:
         mean_of_groups(first, last, points, weights, order, start, means, distances)
 
-    workers.run(work, n_clusters)
+    workers.run(work, n_clusters, MOVING * points.size)
     empty = np.diff(start) == 0
     means[empty] = before[empty]
     return means, distances

@@ -14,7 +14,7 @@ from ..data import ArrayRows, Selection
 from ..data.rows import exact_float
 from ..kernels.coordinates import change_coordinates, rows_in_coordinates
 from ..kernels.sorting import permute_rows, take_rows
-from ..parallel import Workers
+from ..parallel import MOVING, Workers
 from .coreset import Coreset, rows_at_once
 from .frame import Frame
 
@@ -127,7 +127,7 @@ class LocalPoints:
             rows = order[first:last].astype(np.int64, copy=False)  # as everywhere, or it is compiled for anew
             take_rows(0, len(rows), array, rows, taken[first:last])
 
-        self.workers.run(work, len(order))
+        self.workers.run(work, len(order), MOVING * array.size)
         array[:] = taken
 
     def _permute_in_place(self, array: np.ndarray, order: np.ndarray) -> None:

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from ..kernels.steps import row_products, take_step
-from ..parallel import Workers
+from ..parallel import MOVING, Workers
 from .sums import Totals
 
 
@@ -94,9 +94,8 @@ class Statistics:
         )
 
 
-#: Numbers of a C x D array in a part, and how many parts are shared out: fewer are done before a thread begins.
+#: Numbers of a C x D array in a part.
 AT_ONCE = 1 << 15
-WORTH_THREADS = 16
 
 
 @dataclass(frozen=True)
@@ -132,10 +131,7 @@ class LocalStatistics(Statistics):
             work(first * step, min(last * step, n_clusters))
 
         n_parts = -(-n_clusters // step)
-        if n_parts < WORTH_THREADS:
-            take(0, 0, n_parts)
-        else:
-            self.workers.run(take, n_parts)
+        self.workers.run(take, n_parts, MOVING * self.shifts.size)
 
 
 def as_used(means: np.ndarray, statistics: Statistics) -> np.ndarray:

@@ -20,7 +20,7 @@ import numpy as np
 from ..kernels.moves import pair_moves
 from ..kernels.rivals import two_nearest
 from ..kernels.totals import add_by_label
-from ..parallel import Workers
+from ..parallel import MOVING, Workers
 from .cells import sort_by_cluster
 from .inside_cells import cluster_inside, seed_inside
 from .narrowing import taken_from
@@ -144,7 +144,7 @@ def errors_and_losses(
         def work(_thread: int, first: int, last: int, some: np.ndarray = some, known: np.ndarray = known) -> None:
             two_nearest(first, last, some, known, used, distances)
 
-        workers.run(work, len(some))
+        workers.run(work, len(some), MOVING * known.shape[1] * some.size)
         near, far = distances[:, : len(some)]
         add_by_label(known, weights[low : low + step], near, errors, nowhere)
         far -= near

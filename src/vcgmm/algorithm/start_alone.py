@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..kernels.lloyd import mean_of_groups
-from ..parallel import Workers
+from ..parallel import MOVING, Workers
 from .cells import Neighbourhoods, sort_by_cluster
 from .coreset import rows_at_once
 from .directions import leading_directions
@@ -164,6 +164,7 @@ def means_of_labels(
         workers.run(
             lambda _thread, first, last: mean_of_groups(first, last, there, weights, order, start, means, nowhere),
             n_clusters,
+            MOVING * there.size,
         )
         return means
     runs = runs_of_groups(start, rows_at_once(points.n_features * points.frame.dtype.itemsize))
@@ -174,7 +175,7 @@ def means_of_labels(
             places = np.arange(len(rows), dtype=order.dtype)
             mean_of_groups(0, b - a, points.take(rows), weights[rows], places, bounds, means[a:b], nowhere)
 
-    workers.run(work, len(runs) - 1)
+    workers.run(work, len(runs) - 1, MOVING * len(order) * points.n_features)
     return means
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..kernels.lloyd import mean_of_groups
-from ..parallel import Workers
+from ..parallel import MOVING, Workers
 from ..progress import Progress
 from .blocked import BlockedSearch
 from .cells import sort_by_cluster
@@ -193,7 +193,7 @@ def lift(
     def work(_thread: int, first: int, last: int) -> None:
         mean_of_groups(first, last, points, weights, order, start, means, distances)
 
-    workers.run(work, n_clusters)
+    workers.run(work, n_clusters, MOVING * points.size)
     empty = np.flatnonzero(np.diff(start) == 0)
     if len(empty):
         sizes = np.diff(start)

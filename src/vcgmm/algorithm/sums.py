@@ -13,6 +13,9 @@ from .cells import cut_into_tasks
 from .extent import Rounding
 from .natural import Natural
 
+#: Effort for every candidate of a point beside its features: selection, and what follows for winners.
+SELECTION = 32
+
 
 @dataclass(frozen=True)
 class Totals:
@@ -143,7 +146,8 @@ class Sums:
                 self._scatters[thread] if self._scatters else None, self._masses[thread], facts,
             )  # fmt: skip
 
-        self.workers.run(work, len(task_cell))
+        effort = len(points) * n_candidates * (points.shape[1] + SELECTION)
+        self.workers.run(work, len(task_cell), effort)
         self._facts += facts.sum(axis=0)
         if natural.n_squares:
             self.cell_bounds += np.bincount(task_cell, facts[:, 0], len(natural.means))

@@ -261,7 +261,7 @@ class Cells:
         def work(_thread: int, first: int, last: int) -> None:
             assign_rows(first, last, self.points, centres, self.labels, self.distances)
 
-        self.workers.run(work, -(-len(self.points) // ROWS))
+        self.workers.run(work, -(-len(self.points) // ROWS), self.points.size * len(centres))
         self.n_evaluations += len(self.points) * len(centres)
         self.sizes = np.bincount(self.labels, minlength=len(self.centres))
 
