@@ -27,7 +27,7 @@ Result = TypeVar("Result")
 WORTH_WAKING = 1 << 22
 
 #: Effort for a number that is fetched, moved or added up by itself, and for one of many read in a row.
-MOVING, READING = 8, 2
+MOVING, READING = 8, 4
 
 #: Tasks of `Workers.in_order` that are under way or done and not yet taken, beyond one per thread.
 IN_HAND = 2

@@ -14,6 +14,9 @@ SEED_SAMPLE = 16
 #: Draws of which the best becomes a seed.
 TRIALS = 3
 
+#: Effort for a product of distances to them.
+SEEDING = 2
+
 
 def seed_inside(
     points: np.ndarray,
@@ -61,7 +64,7 @@ def seed_inside(
 
     draws = np.maximum(TRIALS * (wanted - 1) + 1, 0)
     n_evaluations = int((looked_at * draws).sum())
-    workers.run(work, len(cells), n_evaluations * points.shape[1])
+    workers.run(work, len(cells), SEEDING * n_evaluations * points.shape[1])
     return seeds, potentials, seed_start, n_evaluations
 
 
