@@ -23,6 +23,8 @@ FLOATS = {"float32": np.float32, "float64": np.float64}
 
 def check_integer(name: str, value: object, low: int) -> int:
     """An int of at least `low`."""
+    if type(value) is int and value >= low:  # what the abstract classes take longer to say
+        return value
     if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < low:
         raise ValueError(f"{name}={value!r} is not valid: give an integer of at least {low}.")
     return int(value)
@@ -53,6 +55,8 @@ def draw_seed(random_state: Any) -> int:
 
 def check_number(name: str, value: object, low: float) -> float:
     """A finite real number of at least `low`."""
+    if type(value) is float and low <= value < math.inf:
+        return value
     if isinstance(value, bool) or not isinstance(value, numbers.Real) or not low <= float(value) < math.inf:
         raise ValueError(f"{name}={value!r} is not valid: give a finite number of at least {low:g}.")
     return float(value)
@@ -77,6 +81,8 @@ def check_choice(name: str, value: object, choices: tuple[str, ...]) -> str:
 
 def check_flag(name: str, value: object) -> bool:
     """True or False."""
+    if value is True or value is False:
+        return value
     if not isinstance(value, bool | np.bool_):
         raise ValueError(f"{name}={value!r} is not valid: give True or False.")
     return bool(value)

@@ -126,7 +126,8 @@ def finish(
     attempts.points.forget()  # before the coreset's rows are copied, where they have not been yet
     result = in_data_coordinates(attempt, problem, costs)
     result.coreset = in_memory(result.coreset, workers)
-    return replace(result, refine_bounds=[problem.weight_unit * bound for bound in bounds])
+    result.refine_bounds = [problem.weight_unit * bound for bound in bounds]
+    return result
 
 
 def resume(

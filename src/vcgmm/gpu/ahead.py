@@ -90,6 +90,7 @@ class Stepper:
         totals: torch.Tensor,
         has_before: bool,
         room: Room,
+        told: torch.Tensor,
     ) -> torch.Tensor:
         """Change means in place to where the next E-step begins; the variance there, (1,) float64.
 
@@ -106,12 +107,15 @@ class Stepper:
         has_before : bool
             Whether there are products with moves before among them.
         room : Room
+        told : (...,) float64 tensor
+            Totals once more, or those: the host looks there.
         """
         before = self._settings if self._before is None else self._before  # nobody looks at it the first time
-        found, launch = room.again(self._prepare, means, moves, n_parts, totals, has_before, before)
-        launch()
-        self._before = found[0]
-        return found[1]
+        found, variance = room.again(_told_last, totals)
+        letter, _ = room.again(_told_last, told)
+        room.again(self._prepare, means, moves, n_parts, totals, has_before, before, found, letter)()
+        self._before = found
+        return variance
 
     def _prepare(
         self,
@@ -122,13 +126,18 @@ class Stepper:
         totals: torch.Tensor,
         has_before: bool,
         before: torch.Tensor,
-    ) -> tuple[tuple[torch.Tensor, torch.Tensor], Callable[[], None]]:
-        """Length and variance that are found, as soon as and as often as it is launched."""
+        found: torch.Tensor,
+        letter: torch.Tensor,
+    ) -> Callable[[], None]:
+        """What takes the step, as often as it is called."""
         n_clusters, n_features = means.shape
-        found = totals[-N_TOLD:]
-        launch = step_on.bound(
+        return step_on.bound(
             (pieces_of(n_clusters, ROWS),), means, means.stride(0), moves, n_clusters, n_features, self._settings,
-            totals, before, found, N_PARTS=n_parts, BEFORE=has_before, ROWS=ROWS,
+            totals, before, found, letter, N_PARTS=n_parts, BEFORE=has_before, ROWS=ROWS,
             FEATURES=min(FEATURES, power_of_two(n_features)), enable_fp_fusion=False,
         )  # fmt: skip
-        return (found, found[1:]), launch
+
+
+def _told_last(_: Room, totals: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Where length and variance of a step are put, (2,), and the variance alone, (1,)."""
+    return totals[-N_TOLD:], totals[-1:]

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 
 from .functions import FUNCTIONS, UFUNCS
+from .spans import Letter, as_tensors
 from .streams import current_stream
 
 _KINDS = {np.dtype(np.float32): torch.float32, np.dtype(np.float64): torch.float64, np.dtype(bool): torch.bool}
@@ -63,6 +64,11 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
         if copy is False:
             raise ValueError("An array on the device cannot be seen from the host without a copy.")
         return np.asarray(self.tensor.cpu().numpy(), dtype=dtype)
+
+    def on_its_way(self) -> Callable[[], np.ndarray]:
+        """What waits for a copy that is brought to the host."""
+        told = Told(self.tensor)
+        return lambda: told.array().copy()  # not in memory of the driver's
 
     def astype(self, dtype: Any) -> DeviceArray:
         """A copy of another type."""
@@ -116,7 +122,7 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
 
     def _operand(self, value: Any) -> Any:
         if isinstance(value, DeviceArray):
-            return value.tensor
+            return as_tensors(value.tensor)
         if isinstance(value, np.ndarray):
             return torch.from_numpy(value).to(self.tensor.device)
         return value
@@ -148,6 +154,7 @@ class Told:
     Parameters
     ----------
     numbers : (n,) tensor
+        A `Letter` is there already, once it is written.
     stream : torch.cuda.Stream, optional
         The current one, if it is known.
     before : Told, optional
@@ -155,22 +162,27 @@ class Told:
     """
 
     def __init__(
-        self, numbers: torch.Tensor, stream: torch.cuda.Stream | None = None, before: Told | None = None
+        self, numbers: Any, stream: torch.cuda.Stream | None = None, before: Told | None = None
     ) -> None:
-        if before is None:
+        device = numbers.teller if type(numbers) is Letter else numbers.device
+        if type(numbers) is Letter:
+            self._numbers = numbers
+        elif before is None:
             self._numbers = numbers.to("cpu", non_blocking=True, copy=True)
-            self._arrived = torch.cuda.Event() if numbers.is_cuda else None
         else:
             self._numbers = before._numbers.copy_(numbers, non_blocking=True)
+        if before is not None:
             self._arrived = before._arrived
+        else:
+            self._arrived = torch.cuda.Event() if device.type == "cuda" else None
         if self._arrived is not None:
-            self._arrived.record(stream or current_stream(numbers.device))
+            self._arrived.record(stream or current_stream(device))
 
     def array(self) -> np.ndarray:
         """The numbers; the host waits for them."""
         if self._arrived is not None:
             self._arrived.synchronize()
-        numbers: np.ndarray = self._numbers.numpy()
+        numbers: np.ndarray = self._numbers.array if type(self._numbers) is Letter else self._numbers.numpy()
         return numbers
 
     def tolist(self) -> list[float]:
@@ -198,10 +210,7 @@ def on_host(array: Any) -> np.ndarray:
 
 def on_its_way(array: Any) -> Callable[[], np.ndarray]:
     """What waits for a `DeviceArray` that is brought to the host, or gives an array as it is."""
-    if not isinstance(array, DeviceArray):
-        return lambda: array
-    told = Told(array.tensor)
-    return lambda: told.array().copy()  # not in memory of the driver's
+    return array.on_its_way() if isinstance(array, DeviceArray) else lambda: array
 
 
 def as_tensor(array: Any, device: torch.device) -> torch.Tensor:

@@ -20,6 +20,7 @@ from .evaluation import DeviceEvaluator
 from .fitting import resume, run
 from .joint_evaluation import DeviceJointEvaluator
 from .points import current
+from .spans import in_arena
 
 #: Older GPUs have no tensor cores for bf16 and tf32.
 LEAST_CAPABILITY = (8, 0)
@@ -106,7 +107,9 @@ class GPU:
     ) -> Result:
         """The whole of a fit."""
         told = [outside(callback) for callback in callbacks]
-        with torch.inference_mode(), current(self.device):
+        size = settings.coreset_size
+        n_points = rows.n_samples if size is None else min(size, rows.n_samples)
+        with torch.inference_mode(), current(self.device), in_arena(self.device, n_points):
             return run(rows, weights, settings, self.device, self.precision, told, progress, workers, keep)
 
     def resume(
@@ -121,7 +124,8 @@ class GPU:
     ) -> Result:
         """A fit from a snapshot on."""
         told = [outside(callback) for callback in callbacks]
-        with torch.inference_mode(), current(self.device):
+        n_points = len(snapshot.problem.coreset)
+        with torch.inference_mode(), current(self.device), in_arena(self.device, n_points):
             return resume(snapshot, self.device, self.precision, told, progress, workers, keep, complete=complete)
 
     def evaluator(

@@ -28,6 +28,18 @@ def first_ids(n: int, device: torch.device) -> torch.Tensor:
     return torch.arange(n, dtype=torch.int32, device=device)
 
 
+@lru_cache(maxsize=2)
+def first_rows(n: int, device: torch.device) -> torch.Tensor:
+    """0..n - 1, int64, of not many."""
+    return torch.arange(n, device=device)
+
+
+@lru_cache(maxsize=2)
+def equal_weights(n: int, device: torch.device) -> torch.Tensor:
+    """n times 1, float32, likewise."""
+    return torch.ones(n, device=device)
+
+
 @lru_cache(maxsize=4)
 def equal_starts(n_lists: int, length: int, device: torch.device) -> torch.Tensor:
     """Where lists of one length begin, and where the last ends: (n_lists + 1,) int64."""

@@ -13,6 +13,7 @@ from .exact import Urn
 from .hashing import row_hashes
 from .kernels.surveying import merge_blocks, survey_blocks
 from .sizes import pieces_of, power_of_two
+from .spans import empty
 from .tensors import TensorRows, blocks_of
 from .together import Part, alone
 
@@ -73,7 +74,7 @@ def _survey(rows: torch.Tensor, merged: torch.Tensor) -> None:
     (n_rows, n_features), device = rows.shape, rows.device
     size = max(SURVEYED, pieces_of(n_rows, MOST_BLOCKS))
     n_blocks, features = pieces_of(n_rows, size), min(FEATURES, power_of_two(n_features))
-    means, scatters = torch.empty((2, n_blocks, n_features), dtype=torch.float64, device=device)
+    means, scatters = empty((2, n_blocks, n_features), torch.float64, device)
     survey_blocks[(n_blocks, pieces_of(n_features, features))](
         rows, rows.stride(0), n_rows, n_features, size, means, scatters, ROWS=ROWS, FEATURES=features
     )

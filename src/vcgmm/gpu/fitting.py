@@ -58,7 +58,7 @@ def run(
     n_passes = 1 if settings.coreset_size is None or settings.coreset_size >= n_samples else 2
     progress.start("coreset", n_passes * n_samples)
     weights, unit = (None, rows.weight_unit) if weights is None else in_units(weights)
-    settings = replace(settings, dtype=FLOAT32)
+    settings = settings if settings.dtype == FLOAT32 else replace(settings, dtype=FLOAT32)
     plan = Plan(settings, device, precision, workers, progress.advance)
     prepared = plan.prepare(rows, weights)
     frame, coreset = prepared.points.frame, prepared.coreset
@@ -124,4 +124,5 @@ def _finish(
         some = slice(None, None, max(1, len(means) // AMID))
         total = max(float(masses[some].sum()), np.finfo(np.float64).tiny)
         frame = Frame(masses[some] @ means[some] / total, frame.scale, FLOAT32)
-    return replace(result, means=means, masses=masses, mixture=mixture, frame=frame)
+    result.means, result.masses, result.mixture, result.frame = means, masses, mixture, frame
+    return result

@@ -11,6 +11,7 @@ import torch
 from .kernels.sums import add_up, row_products
 from .room import Room
 from .sizes import pieces_of, power_of_two
+from .spans import empty
 
 #: Rows, and features of them, that a program multiplies.
 PRODUCT_ROWS, PRODUCT_FEATURES = 8, 128
@@ -55,29 +56,34 @@ def totals_of(rows: torch.Tensor, facts: torch.Tensor | None = None, n_more: int
 
     The last n_more are left to whoever has something to add.
     """
-    totals, launch = prepare_totals(Room(rows.device), rows, facts, n_more)
+    totals, _, launch = prepare_totals(Room(rows.device), rows, facts, n_more)
     launch()
     return totals
 
 
 def prepare_totals(
-    room: Room, rows: torch.Tensor, facts: torch.Tensor | None, n_more: int, turn: int = 0
-) -> tuple[torch.Tensor, Callable[[], None]]:
-    """Likewise, as soon as and as often as it is launched; memory of the other turn is left as it is."""
+    room: Room, rows: torch.Tensor, facts: torch.Tensor | None, n_more: int, turn: int = 0, tells: bool = False
+) -> tuple[torch.Tensor, Any, Callable[[], None]]:
+    """Likewise, as soon as and as often as it is launched; memory of the other turn is left as it is.
+
+    They are put twice: where they are, and, if it is to be told, where the host is told from.
+    """
     n_facts, width = (0, 0) if facts is None else facts.shape
     n_rows, n_columns = rows.shape
     n_totals = width + n_rows + n_more
     totals = room(("totals", turn, n_totals), (n_totals,), torch.float64)
+    told = room.letter(("told of totals", n_totals), (n_totals,), torch.float64) if tells else None
+    told = totals if told is None else told
     launch = add_up.bound(
-        (width + n_rows,), rows if facts is None else facts, n_facts, rows, n_columns, totals, FACTS=width,
+        (width + n_rows,), rows if facts is None else facts, n_facts, rows, n_columns, totals, told, FACTS=width,
         AT_ONCE=ADDED, num_warps=ADDING_WARPS,
     )  # fmt: skip
-    return totals, launch
+    return totals, told, launch
 
 
 def weighted_products(masses: torch.Tensor, left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
     """As `algorithm.mstep.weighted_products`, of tensors (C,) and (C, D) float64 without gaps: (2,) float64."""
-    products = torch.empty((N_PRODUCTS, len(left)), dtype=torch.float64, device=left.device)
+    products = empty((N_PRODUCTS, left.shape[0]), torch.float64, left.device)
     multiply_rows(masses, left, right, products)
     return totals_of(products)
 

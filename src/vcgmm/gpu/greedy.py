@@ -13,6 +13,7 @@ from .kernels.tables import PITCH, fill_tables, seed_by_tables
 from .partition import Partition, columns_of
 from .points import DevicePoints, upload
 from .sizes import pieces_of, power_of_two
+from .spans import Span, empty
 
 #: Rows of a cell, and features of them, that a program compares with a candidate at a time.
 MOST_ROWS, LEAST_ROWS, FEATURES = 1024, 128, 16
@@ -80,15 +81,15 @@ def seed_cells(
     bounds = np.zeros((3, n_cells + 1 + (n_cells + 1) % 2), np.int64)
     for begin, sizes in zip(bounds, (counts, wanted, counts * -(-counts // PITCH.value)), strict=True):
         np.cumsum(sizes, out=begin[1 : n_cells + 1])
-    sample_start, start, table_start = (begin[: n_cells + 1] for begin in upload(bounds, device))
+    sample_start, start, table_start = (begin[: n_cells + 1] for begin in Span.over(upload(bounds, device)))
     n_sampled, n_seeds = int(bounds[0, n_cells]), int(bounds[1, n_cells])
     draw = partial(torch.rand, generator=draws, dtype=torch.float64, device=device)
     sample = replace(cells, groups=cells.sampled(sample_start, draw(n_sampled)), sizes=counts)
     n_values = int(bounds[2, n_cells]) * PITCH.value
     by_tables = n_seeds > 0 and int(counts.max()) <= TABLE_ROWS and n_values <= TABLE_VALUES
     tables = _fill_tables(points, sample, table_start, n_values) if by_tables else None
-    rows = torch.empty(n_seeds, dtype=torch.int64, device=device)
-    potentials = torch.empty(n_seeds, dtype=torch.float64, device=device)
+    rows = empty((n_seeds,), torch.int64, device)
+    potentials = empty((n_seeds,), torch.float64, device)
     if n_seeds:
         uniforms = draw((n_seeds, n_trials))
         if tables is not None:
@@ -103,7 +104,7 @@ def _fill_tables(
 ) -> torch.Tensor:
     """All distances between the rows of each cell, so many values in all, which begin at multiples of `PITCH`."""
     groups, sizes = sample.groups, sample.sizes
-    tables = torch.empty(n_values, device=points.device)
+    tables = empty((n_values,), torch.float32, points.device)
     n_tiles = pieces_of(int(sizes.max()), TILE)
     columns = columns_of(points, groups.order)
     fill_tables[(len(sizes), n_tiles * n_tiles)](

@@ -1,17 +1,27 @@
-"""Means that are on their way to the host before anybody asks for them: those of an E-step that is the last."""
+"""What an E-step that is the last has found, on its way to the host before anybody asks for it."""
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import torch
 
 from .arrays import DeviceArray, Told
+from .kernels.homecoming import bring_home
+from .sizes import pieces_of, power_of_two
+from .spans import letter
+
+#: Clusters, and features of them, of a program.
+ROWS, FEATURES = 8, 128
+
+#: Scales within it, and their inverses, are numbers of float32, which kernels are given.
+LARGEST_SCALE = 2.0**100
 
 
 class Homecoming:
-    """Weighted means of the last E-step, in data coordinates, on their way to the host.
+    """Weighted means of the last E-step, in data coordinates, with masses and neighbours.
 
     Parameters
     ----------
@@ -19,27 +29,69 @@ class Homecoming:
         What the E-step used.
     moves : (C, D) float64 tensor
         Ways from there to the weighted means.
+    masses : (C,) float64 tensor
+    neighbors : (C, G) int32 tensor, rows at a stride
     scale : float
-        Of local coordinates.
+        Of local coordinates: a power of two, as of `can_scale`.
     """
 
-    def __init__(self, means: torch.Tensor, moves: torch.Tensor, scale: float) -> None:
+    def __init__(
+        self,
+        means: torch.Tensor,
+        moves: torch.Tensor,
+        masses: torch.Tensor,
+        neighbors: torch.Tensor,
+        scale: float,
+    ) -> None:
         self.scale = scale
-        self.local = torch.add(means, moves)
-        self.there = self.local if scale == 1.0 else self.local / scale
-        self._told = Told(self.there)
+        self._means, self._moves = means, moves
+        (n_clusters, n_features), n_neighbors, device = means.shape, neighbors.shape[1], means.device
+        there = (
+            letter((n_clusters, n_features), torch.float64, device),
+            letter((n_clusters,), torch.float64, device),
+            letter((n_clusters, n_neighbors), torch.int32, device),
+        )
+        bring_home[(pieces_of(n_clusters, ROWS),)](
+            means, moves, masses, neighbors, neighbors.stride(0), n_clusters, n_features, n_neighbors, 1.0 / scale,
+            *there, ROWS=ROWS, FEATURES=min(FEATURES, power_of_two(n_features)),
+            NEIGHBORS=power_of_two(n_neighbors),
+        )  # fmt: skip
+        self._told = [Told(one) for one in there]
         # Memory that nobody has touched takes longer to write to: while the device is busy that costs nothing.
-        self._room = np.empty(self.there.shape)
+        self._room = np.empty((n_clusters, n_features))
         self._room.fill(0.0)
         self._arrived = False
 
-    def array(self) -> np.ndarray:
+    @cached_property
+    def local(self) -> torch.Tensor:
+        """The means in local coordinates, (C, D) float64, on the device."""
+        return torch.add(self._means, self._moves)
+
+    @cached_property
+    def there(self) -> torch.Tensor:
+        """The means in data coordinates, likewise."""
+        return self.local if self.scale == 1.0 else self.local / self.scale
+
+    def means(self) -> np.ndarray:
         """The means on the host, which waits for them; a copy for everybody."""
         if self._arrived:
             return self._room.copy()
-        np.copyto(self._room, self._told.array())
+        np.copyto(self._room, self._told[0].array())
         self._arrived = True
         return self._room
+
+    def masses(self) -> np.ndarray:
+        """Likewise, (C,) float64."""
+        return self._told[1].array().copy()
+
+    def neighbors(self) -> np.ndarray:
+        """Likewise, (C, G) int32."""
+        return self._told[2].array().copy()
+
+
+def can_scale(scale: float) -> bool:
+    """Whether kernels are given such a scale as it is."""
+    return 1.0 / LARGEST_SCALE <= scale <= LARGEST_SCALE
 
 
 class Coming(DeviceArray):
@@ -51,11 +103,15 @@ class Coming(DeviceArray):
     """
 
     def __init__(self, home: Homecoming) -> None:
-        super().__init__(home.there)
         self._home = home
+
+    @property
+    def tensor(self) -> torch.Tensor:  # type: ignore[override]
+        """The means on the device."""
+        return self._home.there
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         """A copy on the host."""
         if copy is False:
             return super().__array__(dtype, copy)
-        return np.asarray(self._home.array(), dtype=dtype)
+        return np.asarray(self._home.means(), dtype=dtype)

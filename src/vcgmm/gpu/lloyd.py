@@ -13,6 +13,7 @@ from .kernels.narrow import sum_tiles
 from .nearest import Lists, is_narrow, nearest_listed
 from .points import DevicePoints
 from .sizes import power_of_two
+from .spans import empty
 from .sums import Entries, weighted_sums
 from .tiling import REGISTERS, aligned
 
@@ -76,7 +77,7 @@ def _by_tiles(
     n_cells, n_features, start, width = len(lists), points.n_features, lists.start, lists.longest
     size = NARROW_POINTS if is_narrow(points, points.precision) else POINTS
     pieces = cut(groups.start, size, len(groups.order))
-    sums = torch.empty(len(pieces) * width * (n_features + 1), dtype=torch.float32, device=points.device)
+    sums = empty((len(pieces) * width * (n_features + 1),), torch.float32, points.device)
     tiles = min(MOST_ADDED_TILES, max(ADDED_TILES, power_of_two(len(groups.order) // (size * n_cells))))
     sum_up = _sum_up(points, groups, pieces, origins, lists, centres, sums)
     lengths = _lengths(steps)

@@ -18,6 +18,7 @@ from .points import DevicePoints, upload
 from .room import Room
 from .sizes import pieces_of, power_of_two
 from .sorting import label_type
+from .spans import empty
 from .tiling import Tiling, aligned, tiling
 
 #: Pairs, and features of them, that one program compares.
@@ -89,9 +90,9 @@ class Posterior:
     def empty(cls, shape: tuple[int, int], n_clusters: int, device: torch.device) -> Posterior:
         """Room for that of points and winners (N', C'); facts are made when the number of pieces is known."""
         return cls(
-            torch.empty(shape, dtype=torch.float32, device=device),
-            torch.empty(shape, dtype=label_type(2 * n_clusters), device=device),
-            torch.empty((0, N_FACTS), dtype=torch.float64, device=device),
+            empty(shape, torch.float32, device),
+            empty(shape, label_type(2 * n_clusters), device),
+            empty((0, N_FACTS), torch.float64, device),
         )
 
     def with_facts(self, n_pieces: int, room: Room | None = None) -> Posterior:
@@ -149,8 +150,8 @@ def nearest_listed(
     distances : (N', n_best) float32 tensor, squared, or costs
     """
     shape = (len(groups.order) if by_place else len(points), n_best)
-    ids = torch.empty(shape, dtype=torch.int32, device=points.device)
-    near = torch.empty(shape, dtype=torch.float32, device=points.device)
+    ids = empty(shape, torch.int32, points.device)
+    near = empty(shape, torch.float32, points.device)
     mode = mode or points.precision
     if n_best == 1 and costs is None and is_narrow(points, mode):
         _nearest_narrow(points, groups, origins, lists, centres, mode, ids, near, by_place=by_place)

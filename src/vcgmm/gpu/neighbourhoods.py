@@ -17,6 +17,7 @@ from .nearest import Listed, lists_of
 from .ranking import AT_ONCE, COMPARED, distinct_in_order, in_order, ranked
 from .sizes import pieces_of, power_of_two
 from .sorting import label_type
+from .spans import empty
 
 #: Up to so many clusters are all compared with one another: on a GPU that is no more work than to divide them.
 ALL_COMPARED = 4096
@@ -79,14 +80,14 @@ class DeviceNeighbourhoods:
         self.n_updates = 0
         shape = (n_clusters, n_candidates)
         if n_clusters <= max(self._pool_size(*shape), ALL_COMPARED):  # nobody looks before there is anything
-            self.nearest = torch.empty(shape, dtype=torch.int32, device=device)
+            self.nearest = empty(shape, torch.int32, device)
         else:
             self.nearest = torch.full(shape, -1, dtype=torch.int32, device=device)
         self.neighbors = self.nearest[:, :n_neighbors]
-        self.candidates = torch.empty((n_clusters, self.width), dtype=torch.int32, device=device)
+        self.candidates = empty((n_clusters, self.width), torch.int32, device)
         marked = n_clusters <= MARKED
         width = pieces_of(n_clusters, MARKS) if marked else self.width
-        self.listed = Listed(torch.empty((n_clusters, width), dtype=torch.int32, device=device), marked)
+        self.listed = Listed(empty((n_clusters, width), torch.int32, device), marked)
         self.lists = lists_of(self.candidates)
         self._ahead: tuple[torch.Tensor, int] | None = None
 
@@ -184,7 +185,7 @@ class DeviceNeighbourhoods:
         """Fill `nearest` with the nearest of all clusters."""
         n_clusters, length = self.nearest.shape
         step = max(1, POOL_VALUES // n_clusters)  # all are compared with some of them at a time
-        nearest = torch.empty_like(self.nearest)
+        nearest = empty((n_clusters, length), torch.int32, means.device)
         for first in range(0, n_clusters, step):
             distances = self._compare_with_all(means, slice(first, min(first + step, n_clusters)))
             ranked(distances, length, nearest[first : first + step])
@@ -194,7 +195,7 @@ class DeviceNeighbourhoods:
     def _compare_with_all(self, means: torch.Tensor, some: slice) -> torch.Tensor:
         """What some clusters rank all by, (s, C) float32: less is nearer, and themselves come first of all."""
         n_clusters, n_rows = means.shape[0], some.stop - some.start
-        distances = torch.empty((n_rows, n_clusters), device=means.device)
+        distances = empty((n_rows, n_clusters), torch.float32, means.device)
         compare_all[(pieces_of(n_rows, COMPARED_ROWS), pieces_of(n_clusters, COMPARED_OTHERS))](
             means, means.stride(0), some.start, n_rows, n_clusters, distances, ROWS=COMPARED_ROWS,
             OTHERS=COMPARED_OTHERS, FEATURES=COMPARED_FEATURES,
@@ -323,7 +324,7 @@ def joined(nearest: torch.Tensor, n_neighbors: int, room: int, out: torch.Tensor
     if n_places <= COMPARED:
         groups = follower_groups(nearest)
         candidates = torch.empty_like(nearest) if out is None else out
-        proposals = nearest.new_empty((n_clusters, n_places))
+        proposals = empty((n_clusters, n_places), torch.int32, nearest.device)
         join_lists[(n_clusters,)](
             nearest, groups.order, groups.start, n_clusters, length, n_neighbors, room, n_places, proposals,
             candidates, BAND=BAND, PLACES=power_of_two(n_places), COUNT=power_of_two(length),
@@ -349,7 +350,7 @@ def follower_groups(nearest: torch.Tensor) -> Groups:
     n_clusters, length = nearest.shape
     n_places = length - 1 + -(length - 1) % BAND
     n_listed = n_clusters * n_places
-    listed = torch.empty(n_listed, dtype=label_type(n_clusters), device=nearest.device)
+    listed = empty((n_listed,), label_type(n_clusters), nearest.device)
     if n_listed:
         list_by_band[(pieces_of(n_listed, LISTED),)](
             nearest, n_clusters, length, n_listed, listed, BAND=BAND, PLACES=LISTED

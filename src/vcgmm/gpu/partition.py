@@ -9,10 +9,11 @@ import torch
 
 from .arrays import Told
 from .cells import Groups, sort_by_group
-from .constants import one_float, one_group
+from .constants import first_rows, one_float, one_group
 from .kernels.partition import gather_columns, gather_rows, sample_groups, survey_groups
 from .points import DevicePoints, upload
 from .sizes import pieces_of
+from .spans import FEW, empty, letter
 from .tiling import ALIGNED
 
 #: Members of a group that a program looks at.
@@ -50,7 +51,8 @@ class Partition:
     def whole(cls, points: DevicePoints) -> Partition:
         """All points in one group."""
         n, device = len(points), points.device
-        groups = Groups(torch.arange(n, device=device), one_group(n, device))
+        every = first_rows(n, device) if n <= FEW else torch.arange(n, device=device)
+        groups = Groups(every, one_group(n, device))
         return cls(groups, np.array([n]), one_float(points.total_weight, device), np.zeros(1))
 
     @classmethod
@@ -63,10 +65,11 @@ class Partition:
     ) -> Partition:
         """Points by labels (N',), with weights and squared distances (N',) float32; the host waits once."""
         groups = sort_by_group(labels, n_groups)
-        facts = torch.empty((3, n_groups), dtype=torch.float64, device=labels.device)
-        survey_groups[(n_groups,)](groups.order, groups.start, weights, distances, facts, MEMBERS=SURVEYED)
+        facts = letter((3, n_groups), torch.float64, labels.device)
+        masses = empty((n_groups,), torch.float64, labels.device)
+        survey_groups[(n_groups,)](groups.order, groups.start, weights, distances, facts, masses, MEMBERS=SURVEYED)
         here = Told(facts).array()
-        return cls(groups, here[0].astype(np.int64), facts[1], here[2].copy())
+        return cls(groups, here[0].astype(np.int64), masses, here[2].copy())
 
     def sample(self, counts: np.ndarray, draws: torch.Generator) -> Partition:
         """Some members of every group, one from each of `counts` (n_groups,) equal runs of them."""
@@ -86,7 +89,7 @@ class Partition:
             As many as there may be.
         """
         n_sampled, n_groups = uniforms.shape[0], len(self)
-        sample = torch.empty(n_sampled, dtype=torch.int64, device=uniforms.device)
+        sample = empty((n_sampled,), torch.int64, uniforms.device)
         if n_sampled:
             sample_groups[(pieces_of(n_sampled, SAMPLED),)](
                 self.groups.order, self.groups.start, start, n_groups, uniforms, sample,
@@ -98,7 +101,7 @@ class Partition:
 def columns_of(points: DevicePoints, rows: torch.Tensor) -> torch.Tensor:
     """Coordinates of these points (n,) int64, feature by feature: (D, n) float32."""
     n_features, n_rows = points.n_features, len(rows)
-    columns = torch.empty((n_features, n_rows), device=points.device)
+    columns = empty((n_features, n_rows), torch.float32, points.device)
     gather_columns[(pieces_of(n_rows, TURNED), pieces_of(n_features, TURNED_FEATURES))](
         points.stored, points.stored.stride(0), n_features, points.scale, rows, n_rows, columns, ROWS=TURNED,
         FEATURES=TURNED_FEATURES,
@@ -122,4 +125,5 @@ def aligned_room(points: DevicePoints, n_rows: int) -> torch.Tensor:
     """Room for so many rows of coordinates as `tiling.aligned` has them: (n_rows, D) float32."""
     n_features = points.n_features
     width = pieces_of(n_features, ALIGNED) * ALIGNED
-    return torch.empty((n_rows, width), device=points.device)[:, :n_features]
+    room: torch.Tensor = empty((n_rows, width), torch.float32, points.device)[:, :n_features]
+    return room

@@ -15,6 +15,7 @@ from ..algorithm.frame import Frame
 from .arrays import Told, ToldSum
 from .kernels.surveying import mean_of_some, multiply_parts
 from .sizes import pieces_of
+from .spans import empty, letter
 from .tiling import grain_of
 
 #: Types in which rows may lie on the device as they are.
@@ -99,7 +100,7 @@ class DevicePoints:
         """Weighted sum of squared distances (N',) float32, on its way to the host."""
         n_points = len(self)
         size = max(SMALLEST_PART, pieces_of(n_points, MOST_PARTS))
-        parts = torch.empty(pieces_of(n_points, size), dtype=torch.float64, device=self.device)
+        parts = letter((pieces_of(n_points, size),), torch.float64, self.device)
         multiply_parts[(parts.shape[0],)](
             self.weights, distances.contiguous(), n_points, size, parts, AT_ONCE=MULTIPLIED
         )
@@ -128,9 +129,9 @@ class DevicePoints:
         return chosen if self.scale == 1.0 else chosen * self.scale
 
     def middle(self) -> torch.Tensor:
-        """A place amid the points, (D,) float32, that coordinates may be taken about: the mean of some of them."""
+        """A place amid the points, (1, D) float32, that coordinates may be taken about: the mean of some of them."""
         (n_points, n_features), step = self.stored.shape, max(1, len(self) // MIDDLE_ROWS)
-        middle = torch.empty(n_features, device=self.device)
+        middle = empty((1, n_features), torch.float32, self.device)
         mean_of_some[(pieces_of(n_features, FEATURES),)](
             self.stored, self.stored.stride(0), n_features, self.scale, step, pieces_of(n_points, step), middle,
             ROWS=ROWS, FEATURES=FEATURES,

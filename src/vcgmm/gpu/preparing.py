@@ -20,6 +20,7 @@ from ..algorithm.random import generator
 from ..algorithm.settings import Settings
 from ..data import Rows, Selection
 from ..parallel import Workers
+from .constants import equal_weights
 from .coreset import begin_moments, lightweight_coreset
 from .hashing import Distinct
 from .lanes import Lanes, Task
@@ -197,7 +198,8 @@ class Plan:
         begins = self._looks_for_directions(n_features)
         home = Together([2 * n_features, n_told(n_features) if begins else 0], self.device).parts
         waited = begin_moments(rows, None, self.advance, home[0])
-        weights = torch.ones(n_rows, device=self.device)
+        make = equal_weights if n_rows <= MANY else torch.ones
+        weights = make(n_rows, device=self.device)
         begun = self._begin(tensor, weights, home[1]) if begins else None
         if n_rows > MANY:
             self._check_memory(n_rows, n_features, 0)

@@ -6,6 +6,7 @@ import torch
 
 from .kernels.ranking import first_distinct, order_rows, rank_rows
 from .sizes import pieces_of, power_of_two
+from .spans import empty
 
 #: Rows up to so long are ranked by one program each; of a warp, so many values.
 RANKED, WARP_VALUES = 4096, 1024
@@ -40,8 +41,8 @@ def in_order(
     if _is_long(values):
         found = torch.sort(values, stable=True, descending=descending)
         return found.values, found.indices
-    ordered = torch.empty_like(values) if out is None else out
-    order = torch.empty(values.shape, dtype=torch.int64, device=values.device)
+    ordered = empty(values.shape, values.dtype, values.device) if out is None else out
+    order = empty(values.shape, torch.int64, values.device)
     _put_in_order(values, n_places, ordered, order, descending)
     return ordered, order
 

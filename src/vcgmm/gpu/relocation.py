@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from .points import DevicePoints, upload
 from .ranking import first_in_order
 from .sizes import pieces_of, power_of_two
 from .sorting import label_type
+from .spans import empty
 from .tiling import REGISTERS
 
 #: Share of the clusters that are split to see what it gains: more than on the host, where it costs more.
@@ -66,6 +68,7 @@ def relocate(
         Clusters near each point; -1 where there is none, the first one always is.  In the end that is the nearest
         as far as it is known, and there are no others.
     means : (C, D) float64 tensor
+        Changed in place.
     draws : torch.Generator
     used : (C, D) float32 tensor, rows as of `tiling.aligned`
         The same; in the end those of after the moves.
@@ -79,7 +82,7 @@ def relocate(
     errors, losses = survey(points, groups, distances, report.sizes)
     first_in_order(errors, n_tried, report.gains, report.tried, descending=True)  # where gains will be
     # The longest, while the host goes on.
-    gains = torch.empty(n_tried, dtype=torch.float64, device=device)
+    gains = empty((n_tried,), torch.float64, device)
     halves = split_in_two(points, groups, report.tried, used, draws, errors, gains, report.n_second)
     first_in_order(losses, n_tried, report.losses, report.cheapest)
     list_those_who_take(groups, rivals, report)
@@ -88,7 +91,7 @@ def relocate(
 
     # What the host chooses by; the device waits for what it chooses.
     told = Told(report.some(min(MOST_TAKERS, len(points) * n_tried // n_clusters)))
-    moved: Any = DeviceArray(means.clone())
+    moved: Any = DeviceArray(means)
     chosen, facts = np.empty(n_clusters + 3 * n_tried, np.int64), np.empty(N_FACTS)
     numbers, here, n_here = report.apart(told.array())  # those who are missed least have few points mostly
     if n_here > len(here):
@@ -97,7 +100,7 @@ def relocate(
     there = upload(chosen[: n_clusters + 3 * n_moves], device)
     if n_moves:
         put_halves[(n_moves,)](
-            there[n_clusters:], n_moves, halves.centres, points.n_features, moved.tensor, used, used.stride(0),
+            there[n_clusters:], n_moves, halves.centres, points.n_features, means, used, used.stride(0),
             FEATURES=power_of_two(points.n_features),
         )  # fmt: skip
     hand_over[(pieces_of(len(labels), RELABELLED),)](
@@ -163,8 +166,10 @@ class Report:
         """Room for it."""
         k = n_tried
         lengths = (k, n_clusters, k, k, k, k, k, k, 1, pieces_of(n_points, 2))
-        room = torch.empty(sum(lengths), dtype=torch.int64, device=device)
-        tried, sizes, n_second, dearest, gains, cheapest, ends, losses, error, takers = room.split(lengths)
+        room = empty((sum(lengths),), torch.int64, device)
+        last = list(accumulate(lengths))
+        parts = [room[end - length : end] for end, length in zip(last, lengths, strict=True)]
+        tried, sizes, n_second, dearest, gains, cheapest, ends, losses, error, takers = parts
         wide = torch.float64
         return cls(
             room, tried, sizes, n_second, dearest, gains.view(wide), cheapest, ends, losses.view(wide),
@@ -197,9 +202,9 @@ def nearest_winners(
     means : (C, D) float32 tensor
     """
     n_points, device = len(points), points.device
-    labels = torch.empty(n_points, dtype=label_type(means.shape[0]), device=device)  # they will be sorted
-    rivals = torch.empty(n_points, dtype=torch.int32, device=device)
-    distances = torch.empty((2, n_points), device=device)
+    labels = empty((n_points,), label_type(means.shape[0]), device)  # they will be sorted
+    rivals = empty((n_points,), torch.int32, device)
+    distances = empty((2, n_points), torch.float32, device)
     two_nearest[(pieces_of(n_points, COMPARED),)](
         points.stored, points.stored.stride(0), points.n_features, points.scale, order, n_points, winners, means,
         means.stride(0), labels, rivals, distances, N_BEST=winners.shape[1],
@@ -215,7 +220,7 @@ def survey(points: DevicePoints, groups: Groups, distances: torch.Tensor, sizes:
     Points of each, (C,) int64, are put into `sizes`.
     """
     n_clusters = len(groups.start) - 1
-    facts = torch.empty((2, n_clusters), dtype=torch.float64, device=points.device)
+    facts = empty((2, n_clusters), torch.float64, points.device)
     survey_rivals[(n_clusters,)](
         groups.order, groups.start, points.weights, distances, len(points), facts, sizes, MEMBERS=SURVEYED
     )
@@ -283,8 +288,8 @@ def split_in_two(
     device, n_tried, n_features = points.device, len(tried), points.n_features
     uniforms = torch.rand((n_tried, 1 + TRIALS), generator=draws, device=device)
     halves = Halves(
-        torch.empty((n_tried, 2, n_features), device=device),
-        torch.empty(len(points), dtype=torch.int8, device=device),
+        empty((n_tried, 2, n_features), torch.float32, device),
+        empty((len(points),), torch.int8, device),
     )
     halve_cells[(n_tried,)](
         points.stored, points.stored.stride(0), n_features, points.scale, groups.order, groups.start, tried,

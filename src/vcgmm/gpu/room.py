@@ -7,6 +7,8 @@ from typing import Any, TypeVar
 
 import torch
 
+from .spans import Letter, empty, letter
+
 T = TypeVar("T")
 
 #: A step that is the same again has no more than so many launches; beyond, all are forgotten.
@@ -36,15 +38,25 @@ class Room:
         self.keeps = keeps
         self.turn = 0
         self._device = device
-        self._kept: dict[Any, torch.Tensor] = {}
+        self._kept: dict[Any, Any] = {}
         self._prepared: dict[Any, tuple[Any, Any]] = {}
 
     def __call__(self, name: Any, shape: tuple[int, ...], dtype: torch.dtype = torch.float32) -> torch.Tensor:
         """Memory of any contents: the same again where a name is asked for again, of which it must be one kind."""
+        found: torch.Tensor | None = self._kept.get(name)
+        if found is None:
+            found = empty(shape, dtype, self._device)
+            if self.keeps:
+                self._kept[name] = found
+        return found
+
+    def letter(self, name: Any, shape: tuple[int, ...], dtype: torch.dtype) -> Letter | None:
+        """Likewise memory that the host is told by; None where it is told by copies."""
         found = self._kept.get(name)
         if found is None:
-            found = torch.empty(shape, dtype=dtype, device=self._device)
-            if self.keeps:
+            made = letter(shape, dtype, self._device)
+            found = made if type(made) is Letter else None
+            if self.keeps and found is not None:
                 self._kept[name] = found
         return found
 

@@ -10,6 +10,7 @@ from ..algorithm.frame import LEAST
 from .kernels.surveying import add_blocks, scatter_rows
 from .points import upload
 from .sizes import pieces_of, power_of_two
+from .spans import empty
 from .together import Part, alone
 
 #: Up to so many features, directions are found from their scatter as a whole.
@@ -48,7 +49,7 @@ class Scatter:
         self.rows = rows
         (_, n_features), n_rows = stored.shape, rows.shape[0]
         self._width, n_blocks = n_features + 1, pieces_of(n_rows, ROWS)
-        products = torch.empty((n_blocks, self._width, self._width), device=stored.device)
+        products = empty((n_blocks, self._width, self._width), torch.float32, stored.device)
         features = max(16, min(FEATURES, power_of_two(self._width)))
         n_parts = pieces_of(self._width, features)
         scatter_rows[(n_blocks, n_parts, n_parts)](

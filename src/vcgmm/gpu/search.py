@@ -12,24 +12,26 @@ import torch
 from ..algorithm.estep import State
 from ..algorithm.mstep import Statistics, initial_variance
 from ..algorithm.relocation import Relocated
-from .ahead import N_TOLD, Step, Stepper
+from .ahead import FEATURES, N_TOLD, ROWS, Step, Stepper
 from .arrays import DeviceArray, Rounded, Told, as_tensor, on_its_way
 from .cells import Pieces, prepare_cut, sort_by_group
 from .costs import Costs
 from .functions import prepare_totals
-from .homecoming import Homecoming
+from .homecoming import Homecoming, can_scale
 from .kernels.rivals import only_nearest
+from .kernels.stepping import go_along
 from .nearest import Lists, Posterior, distances_of, prepare_search, prepare_unlisted
 from .neighbourhoods import DeviceNeighbourhoods
 from .points import DevicePoints
 from .relocation import relocate
 from .room import Room
 from .sizes import pieces_of, power_of_two
+from .spans import empty
 from .statistics import DeviceStatistics, Facts, facts_of
 from .streams import current_stream
 from .sums import Entries, prepare_entries, prepare_sums
 from .tiling import Tiling, aligned, tiling
-from .ways import Means, Way
+from .ways import Means, Moved, Way
 
 #: Points whose first winners a program puts down.
 LABELLED = 512
@@ -131,7 +133,7 @@ class DeviceSearch:
         self.truncation = truncation
         self.variance_floor = variance_floor
         shape = (len(points), truncation)
-        self.winners = torch.empty(shape, dtype=torch.int32, device=points.device)
+        self.winners = empty(shape, torch.int32, points.device)
         only_nearest[(pieces_of(len(points), LABELLED),)](
             labels.contiguous(),
             len(points),
@@ -231,35 +233,38 @@ class DeviceSearch:
             found = self.search(used, 0.5 / variance if step is None else step.variance)
         before, entries, room = self._moves, self.entries(), self._room
         room.turn = turn = 1 - room.turn
-        sums, take_sums = room.again(prepare_sums, self.points, entries, used, before, turn)
+        there = as_tensor(means, used.device) if as_used else room(("means", turn), used.shape, torch.float64)
+        widened = None if as_used else there
+        sums, take_sums = room.again(prepare_sums, self.points, entries, used, before, turn, False, widened)
         take_sums()
-        if as_used:
-            there = Means(as_tensor(means, used.device))
-        else:
-            there = Means(room(("means", turn), used.shape, torch.float64).copy_(used))
         self._n_steps -= 1
         stepper, step = self._stepper if self._n_steps > 0 else None, None
         n_more = 0 if stepper is None else N_TOLD
-        totals, add_up = room.again(prepare_totals, sums.told, found.facts, n_more, turn)
+        totals, letter, add_up = room.again(prepare_totals, sums.told, found.facts, n_more, turn, True)
         add_up()
         way, last = Way(sums.moves), self._stepper is not None and self._n_steps <= 0
         if stepper is not None:
-            step = Step(way, stepper.take(used, sums.moves, sums.n_parts, totals, before is not None, room))
-        told = facts_of(self._tell(totals), sums.n_parts, step)
+            has_before = before is not None
+            variance_there = stepper.take(used, sums.moves, sums.n_parts, totals, has_before, room, letter)
+            step = Step(way, variance_there)
+        told = facts_of(self._tell(letter), sums.n_parts, step)
         # What the next step begins with, and what need not be in time, while the host waits for this one.
         self.group_by(entries)
         self._moves = sums.moves
         if last:  # nobody will link again, nor go any further
-            self._neighbors = (near.neighbors, on_its_way(DeviceArray(near.neighbors)))
-            if not self.points.frame.origin.any():
-                way.home = Homecoming(there.tensor, sums.moves, self.points.frame.scale)
+            frame = self.points.frame
+            if can_scale(frame.scale) and not frame.origin.any():
+                way.home = home = Homecoming(there, sums.moves, sums.masses, near.neighbors, frame.scale)
+                self._neighbors = (near.neighbors, home.neighbors)
+            else:
+                self._neighbors = (near.neighbors, on_its_way(DeviceArray(near.neighbors)))
         if step is not None:
             ahead = self.search(used, step.variance) if near.stays else None
             self._begun = Begun(used, step, ahead, told)
         if self._stepper is not None:
             self.points.do_chores()
         n_listed = linked + found.n_evaluations
-        return DeviceStatistics(there, variance, self.total_weight, sums, way, before, told, n_listed, has_old)
+        return DeviceStatistics(Means(there), variance, self.total_weight, sums, way, before, told, n_listed, has_old)
 
     def _tell(self, totals: torch.Tensor) -> Told:
         """Tell the host of an E-step; of the last it knows."""
@@ -283,16 +288,29 @@ class DeviceSearch:
         """Move clusters to where more are needed; their points go with them."""
         draws = torch.Generator(self.points.device)
         draws.manual_seed(int(rng.integers(1 << 62)))
-        given = as_tensor(means, self.points.device)
-        cells = self._cells or self._group(len(given))
-        used = aligned(given, self._used)
-        moved = relocate(self.points, cells.order, self.winners, given, draws, used, cells.per_row)
+        wide, used = self._as_moved(means)
+        cells = self._cells or self._group(wide.shape[0])
+        moved = relocate(self.points, cells.order, self.winners, wide, draws, used, cells.per_row)
         del cells
         self._begin_anew(moved.error)
         if self.links_ahead:  # while the host finds its way to the next E-step
             self.neighbourhoods.update_ahead(used)
             self._moved = (moved.means, used)
         return moved
+
+    def _as_moved(self, means: Any) -> tuple[torch.Tensor, torch.Tensor]:
+        """A copy of means in float64, and the same as an E-step uses them; those of the last one may be gone."""
+        used = self._used
+        if isinstance(means, Moved) and means.factor == 1.0 and used is not None:
+            (n_clusters, n_features), start, way = means.shape, means.start.tensor, means.way.tensor
+            wide = empty((n_clusters, n_features), torch.float64, used.device)
+            go_along[(pieces_of(n_clusters, ROWS),)](
+                start, way, n_clusters, n_features, wide, used, used.stride(0), ROWS=ROWS,
+                FEATURES=min(FEATURES, power_of_two(n_features)),
+            )  # fmt: skip
+            return wide, used
+        given = as_tensor(means, self.points.device)
+        return given.clone(), aligned(given, used)
 
     def state(self) -> State:
         """All that the next E-step depends on, on the host; points lie in the order in which they were given."""

@@ -13,6 +13,7 @@ from .partition import Partition
 from .points import DevicePoints
 from .ranking import in_order
 from .sizes import pieces_of, power_of_two
+from .spans import empty, letter
 
 #: Seeds that a program looks at, and cells at a time.
 SEEDS, CELLS = 128, 1024
@@ -57,10 +58,11 @@ def share_clusters(seeds: CellSeeds, cells: Partition, n_clusters: int, per_clus
     """
     n_cells, n_seeds = len(cells), len(seeds.rows)
     steps, blocks = n_cells.bit_length(), pieces_of(n_seeds, SEEDS)
-    worths, starts = torch.empty_like(seeds.rows), seeds.rows.new_empty((2, n_cells + 1))
+    wide, device = torch.int64, seeds.rows.device
+    worths, starts = empty((n_seeds,), wide, device), empty((2, n_cells + 1), wide, device)
     # All 0 at first: rows of those that are not there are looked at, if by nobody who cares.
     n_room = n_cells + n_clusters
-    room = seeds.rows.new_empty(n_room) if n_seeds else seeds.rows.new_zeros(n_room)
+    room = empty((n_room,), wide, device) if n_seeds else torch.zeros(n_room, dtype=wide, device=device)
     counts, taken = room[:n_cells], room[n_cells:]
     if n_seeds:
         worths_of_seeds[(blocks,)](
@@ -72,17 +74,17 @@ def share_clusters(seeds: CellSeeds, cells: Partition, n_clusters: int, per_clus
         count_chosen[(pieces_of(n_chosen, SEEDS),)](
             ordered, order, n_chosen, seeds.start, n_cells, counts, STEPS=steps, SEEDS=SEEDS
         )
-    told = Told(counts)
     centre_start, sample_start = starts
+    told = letter((n_cells,), wide, device)
     begin_cells[(1,)](
-        counts, cells.groups.start, n_cells, per_cluster, centre_start, sample_start,
+        counts, cells.groups.start, n_cells, per_cluster, centre_start, sample_start, told,
         CELLS=min(CELLS, power_of_two(n_cells)),
     )  # fmt: skip
     if n_seeds:
         take_seeds[(blocks,)](
             seeds.rows, seeds.start, n_cells, n_seeds, centre_start, taken, STEPS=steps, SEEDS=SEEDS
         )
-    return Shares(told, taken, centre_start, sample_start)
+    return Shares(Told(told), taken, centre_start, sample_start)
 
 
 def draw_spread(

@@ -123,4 +123,4 @@ class DeviceStatistics(Statistics):
         """As of `Statistics`."""
         facts, before = self._told(), self._before
         ways = None if before is None else (before, self._sums.moves)
-        return Masses(self._sums.masses, facts.n_active, ways, facts.products)
+        return Masses(self._sums.masses, facts.n_active, ways, facts.products, self._way.home)

@@ -13,6 +13,7 @@ from .points import DevicePoints
 from .room import Room
 from .sizes import pieces_of, power_of_two
 from .sorting import prepare_sort
+from .spans import empty
 
 #: Entries that one program adds up in float32; beyond, sums are merged in float64.
 RUN = 512
@@ -148,8 +149,12 @@ def prepare_sums(
     before: torch.Tensor | None,
     turn: int = 0,
     squares: bool = False,
+    wide_origins: torch.Tensor | None = None,
 ) -> tuple[Sums, Callable[[], None]]:
-    """Likewise, as soon as and as often as it is launched; memory of the other turn is left as it is."""
+    """Likewise, as soon as and as often as it is launched; memory of the other turn is left as it is.
+
+    Origins are put into `wide_origins` (C, D) float64, where that is given.
+    """
     n_features, n_clusters = points.n_features, entries.n_clusters
     n_runs = most_pieces(n_clusters, RUN, entries.order.shape[0])
     run_sums, run_masses = room("run sums", (n_runs, n_features)), room("run masses", (n_runs,))
@@ -171,8 +176,10 @@ def prepare_sums(
     merges = [
         merge_runs.bound(
             (n_clusters, n_parts), given, run_masses, entries.start, RUN, n_features, found, masses, moves,
-            moves if before is None else before, told, FEATURES=features, HALVES=entries.halves,
+            moves if before is None else before, told, origins, origins.stride(0),
+            moves if wide_origins is None else wide_origins, FEATURES=features, HALVES=entries.halves,
             MOVES=given is run_sums, BEFORE=given is run_sums and before is not None,
+            WIDENS=given is run_sums and wide_origins is not None,
         )
         for given, found in ((run_sums, shifts), (run_squares, of_squares))
         if found is not None
@@ -189,10 +196,10 @@ def prepare_sums(
 def sums_of_pieces(facts: torch.Tensor, pieces: Pieces) -> torch.Tensor:
     """Sums of facts (n_pieces, k) float64 over the pieces of each group, (n_groups, k) float64, in their order."""
     n_groups, width = len(pieces.start) - 1, facts.shape[1]
-    sums = torch.empty((n_groups, width), dtype=torch.float64, device=facts.device)
-    unused = torch.empty(n_groups, dtype=torch.float64, device=facts.device)
+    sums = empty((n_groups, width), torch.float64, facts.device)
+    unused = empty((n_groups,), torch.float64, facts.device)
     merge_runs[(n_groups, 1)](
-        facts, facts, pieces.start, pieces.size, width, sums, unused, sums, sums, unused,
-        FEATURES=power_of_two(width), HALVES=False, MOVES=False, BEFORE=False,
+        facts, facts, pieces.start, pieces.size, width, sums, unused, sums, sums, unused, sums, width, sums,
+        FEATURES=power_of_two(width), HALVES=False, MOVES=False, BEFORE=False, WIDENS=False,
     )  # fmt: skip
     return sums

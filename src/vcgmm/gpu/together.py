@@ -8,6 +8,9 @@ from functools import cached_property
 import numpy as np
 import torch
 
+from .arrays import Told
+from .spans import Letter, letter
+
 
 class Part:
     """Some of the numbers that come to the host together.
@@ -51,8 +54,9 @@ class Together:
     """
 
     def __init__(self, sizes: Sequence[int], device: torch.device) -> None:
-        self._there = torch.empty(sum(sizes), dtype=torch.float64, device=device)
-        self.parts, last = [], 0
+        self._there = letter((sum(sizes),), torch.float64, device)
+        self.parts: list[Part] = []
+        last = 0
         for size in sizes:
             first, last = last, last + size
             self.parts.append(Part(self, self._there[first:last], slice(first, last)))
@@ -60,6 +64,8 @@ class Together:
     @cached_property
     def array(self) -> np.ndarray:
         """All of them, on the host."""
+        if type(self._there) is Letter:
+            return Told(self._there).array()
         array: np.ndarray = self._there.cpu().numpy()
         return array
 

@@ -82,7 +82,7 @@ class DeviceCells:
         self.draws = torch.Generator(points.device)
         self.draws.manual_seed(int(rng.integers(1 << 62)))
         self.n_evaluations = 0
-        self.centres = points.middle().unsqueeze(0)
+        self.centres = points.middle()
         self._partition = Partition.whole(points)
 
     @property

@@ -7,6 +7,7 @@ left is computed by one kernel.  What is asked first makes no difference to what
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -134,6 +135,8 @@ class Masses(DeviceArray):
         Ways before and now, …
     products : pair of float, optional
         … and their `weighted_products`; those of any others are computed when they are asked for.
+    home : Homecoming, optional
+        What brings them to the host.
     """
 
     def __init__(
@@ -142,11 +145,17 @@ class Masses(DeviceArray):
         n_nonzero: int,
         ways: tuple[torch.Tensor, torch.Tensor] | None = None,
         products: tuple[float, float] | None = None,
+        home: Homecoming | None = None,
     ) -> None:
         super().__init__(tensor)
         self.n_nonzero = n_nonzero
         self.ways = ways
         self.products = products
+        self.home = home
+
+    def on_its_way(self) -> Callable[[], np.ndarray]:
+        """What waits for a copy that is brought to the host."""
+        return super().on_its_way() if self.home is None else self.home.masses
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         """One of NumPy's functions."""

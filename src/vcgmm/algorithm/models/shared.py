@@ -93,4 +93,5 @@ class SharedModel:
     def take_over(self, fit: Fit, statistics: Statistics, plain: Shared, ahead: Shared) -> Shared:
         """A fit ends with plain steps, and goes on from longer ones."""
         fit.means, fit.variance, fit.masses = plain.means, plain.variance, statistics.masses
-        return replace(ahead, means=as_used(ahead.means, statistics))
+        means = as_used(ahead.means, statistics)
+        return ahead if means is ahead.means else replace(ahead, means=means)

@@ -12,8 +12,13 @@ from typing import Any
 
 import torch
 
+from ..spans import Letter, Span, as_tensors
+
 #: Beyond it a number takes 64 bits.
 LARGEST = (1 << 31) - 1
+
+#: What a compiled kernel depends on of its arguments, and what it is given.
+Look = Callable[[tuple[Any, ...]], tuple[tuple[Any, ...], tuple[Any, ...]]]
 
 
 class Launched:
@@ -29,7 +34,7 @@ class Launched:
     def __init__(self, kernel: Any) -> None:
         self._kernel = kernel
         self._names = tuple(kernel.arg_names)
-        self._compiled: dict[tuple[Any, ...], tuple[Any, ...]] = {}
+        self._known: dict[tuple[type, ...], tuple[Look, dict[tuple[Any, ...], tuple[Any, ...]]]] = {}
 
     def __getitem__(self, grid: tuple[int, ...]) -> Callable[..., None]:
         """What launches the kernel on a grid."""
@@ -40,29 +45,47 @@ class Launched:
 
         They are looked at once, and tensors are kept where they are.
         """
-        key, values = _look(arguments, options)
-        found = self._compiled.get(key)
+        device = arguments[0].get_device()
+        look, known = self._of_kinds(tuple(map(type, arguments)))
+        told, values = look(arguments)
+        found = known.get((device, told, *options.values()))
         if found is None:
             return partial(self._launch, grid, *arguments, **options)
         run, facts, constants = found
-        given = (*facts, None, None, None, *values, *constants)
-        again: Any = partial(run, *(*grid, 1, 1)[:3], _stream(arguments), *given)
+        stream = torch._C._cuda_getCurrentRawStream(device)
+        again: Any = partial(run, *grid, *_REST[len(grid)], stream, *facts, *values, *constants)
         again.kept = arguments
         return again
 
     def _launch(self, grid: tuple[int, ...], *arguments: Any, **options: Any) -> None:
-        key, values = _look(arguments, options)
-        found = self._compiled.get(key)
+        device = arguments[0].get_device()
+        look, known = self._of_kinds(tuple(map(type, arguments)))
+        told, values = look(arguments)
+        key = (device, told, *options.values())
+        found = known.get(key)
         if found is not None:
             # As `compiled[grid]` does it, without looking for hooks and for the device once more.
             run, facts, constants = found
-            run(*(*grid, 1, 1)[:3], _stream(arguments), *facts, None, None, None, *values, *constants)
+            stream = torch._C._cuda_getCurrentRawStream(device)
+            run(*grid, *_REST[len(grid)], stream, *facts, *values, *constants)
             return
-        compiled = self._kernel[grid](*arguments, **options)
+        compiled = self._kernel[grid](*as_tensors(arguments), **options)
         if compiled is not None:  # the interpreter compiles nothing
             constants = tuple(options[name] for name in self._names[len(arguments) :])
             run, before = _shortest(compiled.run)
-            self._compiled[key] = run, (compiled.function, *before, compiled.packed_metadata), constants
+            facts = (compiled.function, *before, compiled.packed_metadata, None, None, None)
+            known[key] = run, facts, constants
+
+    def _of_kinds(self, kinds: tuple[type, ...]) -> tuple[Look, dict[tuple[Any, ...], tuple[Any, ...]]]:
+        """What looks at arguments of these types, and what was compiled for some of them."""
+        found = self._known.get(kinds)
+        if found is None:
+            found = self._known[kinds] = (_look_at(kinds), {})
+        return found
+
+
+#: What a grid of fewer dimensions than three has in the others.
+_REST = ((1, 1, 1), (1, 1), (1,), ())
 
 
 def _shortest(run: Any) -> tuple[Callable[..., None], tuple[Any, ...]]:
@@ -76,35 +99,28 @@ def _shortest(run: Any) -> tuple[Callable[..., None], tuple[Any, ...]]:
     return run, ()
 
 
-def _stream(arguments: tuple[Any, ...]) -> int:
-    """What kernels are queued in on the device of the first argument."""
-    stream: int = torch._C._cuda_getCurrentRawStream(arguments[0].get_device())
-    return stream
+def _look_at(kinds: tuple[type, ...]) -> Look:
+    """What looks at arguments of these types: a line of Python, written here, since a loop takes twice as long.
 
-
-def _look(arguments: tuple[Any, ...], options: dict[str, Any]) -> tuple[tuple[Any, ...], list[Any]]:
-    """What a compiled kernel depends on, as Triton tells arguments apart and no finer, and what it is given.
-
+    It tells what a compiled kernel depends on, as Triton tells arguments apart and hardly finer, and what it is given.
     Of a tensor that is where it begins: a number is not asked about, as a tensor would be by a call of the driver.
     """
-    key: list[Any] = [arguments[0].get_device()]
-    values: list[Any] = []
-    tell, give = key.append, values.append
-    for value in arguments:
-        kind = type(value)
-        if kind is torch.Tensor:
-            place = value.data_ptr()
-            give(place)
-            tell(value.dtype)
-            if place & 15:
-                tell(None)
+    names = [f"a{i}" for i in range(len(kinds))]
+    places, told, values = [], [], []
+    for name, kind in zip(names, kinds, strict=True):
+        if kind in (torch.Tensor, Span, Letter):
+            places.append(f"{name}_ = {name}.{'data_ptr()' if kind is torch.Tensor else 'place'}")
+            told.append(f"{name}.dtype, {name}_ & 15")
+            values.append(f"{name}_")
         else:
-            give(value)
-            if kind is not int:
-                tell(kind)
-            else:
-                tell(1 if value == 1 else 2 + (value & 15 == 0) + 2 * (value > LARGEST))
-    return (*key, *options.values()), values
+            values.append(name)
+        if kind is int:
+            told.append(f"1 if {name} == 1 else 2 + ({name} & 15 == 0) + 2 * ({name} > {LARGEST})")
+    lines = [f"{', '.join(names)}, = arguments", *places, f"return ({', '.join(told)},), ({', '.join(values)},)"]
+    scope: dict[str, Any] = {}
+    exec("def look(arguments):\n    " + "\n    ".join(lines), scope)
+    look: Look = scope["look"]
+    return look
 
 
 def launched(kernel: Any) -> Launched:

@@ -10,7 +10,7 @@ from .launching import launched
 
 @launched
 @triton.jit
-def survey_groups(order, start, weights, distances, facts, MEMBERS: tl.constexpr):
+def survey_groups(order, start, weights, distances, facts, masses, MEMBERS: tl.constexpr):
     """Size, weight and weighted squared error of every group, one program each.
 
     Parameters
@@ -19,6 +19,7 @@ def survey_groups(order, start, weights, distances, facts, MEMBERS: tl.constexpr
     start : (n_groups + 1,) int64, IN, group g has the points order[start[g]:start[g + 1]]
     weights, distances : (N,) float32, IN
     facts : (3, n_groups) float64, OUT
+    masses : (n_groups,) float64, OUT, the weights once more
     """
     group = tl.program_id(0).to(tl.int64)
     first = tl.load(start + group)
@@ -34,7 +35,9 @@ def survey_groups(order, start, weights, distances, facts, MEMBERS: tl.constexpr
         error += weight * distance
     n_groups = tl.num_programs(0)
     tl.store(facts + group, (last - first).to(tl.float64))
-    tl.store(facts + n_groups + group, tl.sum(mass, axis=0))
+    total = tl.sum(mass, axis=0)
+    tl.store(facts + n_groups + group, total)
+    tl.store(masses + group, total)
     tl.store(facts + 2 * n_groups + group, tl.sum(error, axis=0))
 
 

@@ -86,7 +86,9 @@ def count_chosen(worths, order, n_chosen, start, n_cells, counts, STEPS: tl.cons
 
 @launched
 @triton.jit
-def begin_cells(counts, point_start, n_cells, per_centre, centre_start, sample_start, CELLS: tl.constexpr):
+def begin_cells(
+    counts, point_start, n_cells, per_centre, centre_start, sample_start, told, CELLS: tl.constexpr
+):
     """Where centres of every cell begin, and some of its points: so many a centre, or all; by one program.
 
     Parameters
@@ -94,6 +96,7 @@ def begin_cells(counts, point_start, n_cells, per_centre, centre_start, sample_s
     counts : (n_cells,) int64, IN, centres of each cell
     point_start : (n_cells + 1,) int64, IN, points of each cell
     centre_start, sample_start : (n_cells + 1,) int64, OUT
+    told : (n_cells,) int64, OUT, the counts once more
     """
     zero = tl.zeros((1,), tl.int64)
     tl.store(centre_start + tl.arange(0, 1), zero)
@@ -103,6 +106,7 @@ def begin_cells(counts, point_start, n_cells, per_centre, centre_start, sample_s
         cell = begin + tl.arange(0, CELLS)
         inside = cell < n_cells
         count = tl.load(counts + cell, mask=inside, other=0)
+        tl.store(told + cell, count, mask=inside)
         size = tl.load(point_start + cell + 1, mask=inside, other=0)
         size -= tl.load(point_start + cell, mask=inside, other=0)
         some = tl.minimum(size, per_centre * count)

@@ -32,6 +32,7 @@ def step_on(
     totals,
     step_before,
     found,
+    told,
     N_PARTS: tl.constexpr,
     BEFORE: tl.constexpr,
     ROWS: tl.constexpr,
@@ -49,6 +50,7 @@ def step_on(
     step_before : (1,) float64, IN with BEFORE, length of the last step
     found : (2,) float64, OUT, length of this step, and the variance after it; -1 where too little is left of the
         scatter to know it by a difference
+    told : (2,) float64, OUT, the same once more
     BEFORE : constexpr, whether there were moves before, and products with them are among the totals
     """
     longest = tl.load(settings)
@@ -65,8 +67,11 @@ def step_on(
         scatter = tl.load(totals + SCATTER)
         remaining = scatter - (2.0 * step - step * step) * gain
         variance = tl.maximum(remaining / tl.load(settings + 1), tl.load(settings + 2))
+        variance = tl.where(remaining < tl.load(settings + 3) * scatter, -1.0, variance)
         tl.store(found, step)
-        tl.store(found + 1, tl.where(remaining < tl.load(settings + 3) * scatter, -1.0, variance))
+        tl.store(found + 1, variance)
+        tl.store(told, step)
+        tl.store(told + 1, variance)
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     for begin in range(0, n_features, FEATURES):
         feature = begin + tl.arange(0, FEATURES)
@@ -75,3 +80,26 @@ def step_on(
         mean = tl.load(here, mask=inside, other=0.0).to(tl.float64)
         move = tl.load(moves + row[:, None] * n_features + feature[None, :], mask=inside, other=0.0)
         tl.store(here, tl.fma(step + tl.zeros_like(move), move, mean).to(tl.float32), mask=inside)
+
+
+@launched
+@triton.jit
+def go_along(
+    means, moves, n_clusters, n_features, wide, used, stride, ROWS: tl.constexpr, FEATURES: tl.constexpr
+):
+    """Weighted means from those of an E-step and the ways to them, as they are kept and as they are used.
+
+    Parameters
+    ----------
+    means, moves : (C, D) float64, IN
+    wide : (C, D) float64, OUT, their sums
+    used : (C, D) float32, OUT, the same, rows `stride` apart
+    """
+    row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    for begin in range(0, n_features, FEATURES):
+        feature = begin + tl.arange(0, FEATURES)
+        inside = (row < n_clusters)[:, None] & (feature < n_features)[None, :]
+        at = row[:, None] * n_features + feature[None, :]
+        mean = tl.load(means + at, mask=inside, other=0.0) + tl.load(moves + at, mask=inside, other=0.0)
+        tl.store(wide + at, mean, mask=inside)
+        tl.store(used + row[:, None] * stride + feature[None, :], mean.to(tl.float32), mask=inside)

@@ -134,10 +134,14 @@ def merge_runs(
     moves,
     before,
     told,
+    origins,
+    origin_stride,
+    wide_origins,
     FEATURES: tl.constexpr,
     HALVES: tl.constexpr,
     MOVES: tl.constexpr,
     BEFORE: tl.constexpr,
+    WIDENS: tl.constexpr,
 ):
     """Add the runs of every segment in their order, in float64.
 
@@ -152,6 +156,8 @@ def merge_runs(
     told : (..., n_segments) float64, OUT with MOVES, first 1 where there is any mass, else 0; then, in a row for
         each part of the features, mass times the square of the move; with BEFORE likewise mass times the square of
         the move of before, and mass times the product of the two
+    origins : (n_segments, D) float32, IN with WIDENS, rows `origin_stride` apart, that sums are about
+    wide_origins : (n_segments, D) float64, OUT with WIDENS, the same
     """
     segment = tl.program_id(0).to(tl.int64)
     feature = tl.program_id(1) * FEATURES + tl.arange(0, FEATURES)
@@ -168,6 +174,9 @@ def merge_runs(
     tl.store(segment_sums + segment * n_features + feature, total, mask=wide)
     if tl.program_id(1) == 0:
         tl.store(segment_masses + segment + tl.arange(0, 1), mass)
+    if WIDENS:
+        origin = tl.load(origins + segment * origin_stride + feature, mask=wide, other=0.0)
+        tl.store(wide_origins + segment * n_features + feature, origin.to(tl.float64), mask=wide)
     if MOVES:
         move = total / tl.where(mass > 0.0, mass, 1.0)
         tl.store(moves + segment * n_features + feature, move, mask=wide)
@@ -213,7 +222,7 @@ def row_products(masses, left, right, n_rows, n_features, products, ROWS: tl.con
 
 @launched
 @triton.jit
-def add_up(facts, n_facts, rows, n_columns, totals, FACTS: tl.constexpr, AT_ONCE: tl.constexpr):
+def add_up(facts, n_facts, rows, n_columns, totals, told, FACTS: tl.constexpr, AT_ONCE: tl.constexpr):
     """Sums of the columns of one table and of the rows of another, one program each; zeros at the end change none.
 
     Parameters
@@ -221,6 +230,7 @@ def add_up(facts, n_facts, rows, n_columns, totals, FACTS: tl.constexpr, AT_ONCE
     facts : (n_facts, FACTS) float64, IN
     rows : (n_rows, n_columns) float64, IN
     totals : (FACTS + n_rows,) float64, OUT
+    told : (FACTS + n_rows,) float64, OUT, the same once more
     """
     number = tl.program_id(0).to(tl.int64)
     total = tl.zeros((AT_ONCE,), tl.float64)
@@ -233,7 +243,9 @@ def add_up(facts, n_facts, rows, n_columns, totals, FACTS: tl.constexpr, AT_ONCE
         for begin in range(0, n_columns, AT_ONCE):
             place = begin + tl.arange(0, AT_ONCE)
             total += tl.load(here + place, mask=place < n_columns, other=0.0)
-    tl.store(totals + number, tl.sum(total, axis=0))
+    total = tl.sum(total, axis=0)
+    tl.store(totals + number, total)
+    tl.store(told + number, total)
 
 
 @launched
