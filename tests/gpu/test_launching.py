@@ -10,6 +10,7 @@ torch = pytest.importorskip("torch", reason="tests of the GPU need torch")
 pytest.importorskip("triton", reason="tests of the GPU need Triton")
 
 from vcgmm.gpu.kernels.launching import launched  # noqa: E402
+from vcgmm.gpu.spans import Span  # noqa: E402
 
 
 class Kernel:
@@ -61,6 +62,20 @@ def test_the_second_launch_takes_what_the_first_has_compiled() -> None:
     assert len(kernel.compiled) == 1
     # Constants in the kernel's order, and of a tensor where it begins.
     assert kernel.launched == [((7, 2, 1), (other.data_ptr(), 70, 0.25, 16, "tf32"))]
+
+
+def test_memory_that_torch_knows_nothing_of() -> None:
+    kernel = Kernel()
+    quick = launched(kernel)
+    span = Span.over(ROW)
+    quick[(3,)](span, 50, 0.5, **OPTIONS)
+    assert kernel.compiled[0][1][0] is span.tensor
+    quick[(3,)](span[16:], 50, 0.5, **OPTIONS)
+    quick.bound((3,), span[32:], 50, 0.5, **OPTIONS)()
+    assert len(kernel.compiled) == 1
+    assert [given[0] - ROW.data_ptr() for _, given in kernel.launched] == [64, 128]
+    quick[(3,)](span[1:], 50, 0.5, **OPTIONS)  # not aligned
+    assert len(kernel.compiled) == 2
 
 
 @pytest.mark.parametrize(

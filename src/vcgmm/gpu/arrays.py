@@ -144,8 +144,29 @@ class Rounded(DeviceArray):
     """
 
     def __init__(self, used: torch.Tensor) -> None:
-        super().__init__(used.double())
         self.used: torch.Tensor | None = used
+        self._found = used
+        self._wide: torch.Tensor | None = None
+
+    @property
+    def tensor(self) -> torch.Tensor:
+        """The means in float64, made when they are first asked for."""
+        if self._wide is None:
+            self._wide = self._found.double()
+        return self._wide
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """As of an array."""
+        return tuple(self._found.shape)
+
+    def __len__(self) -> int:
+        """Length of the first dimension."""
+        return int(self._found.shape[0])
+
+    def are_in(self, wide: torch.Tensor) -> None:
+        """They are there in float64, (C, D), and what they were found in may be changed from now on."""
+        self._wide = wide
 
 
 class Told:
@@ -161,9 +182,7 @@ class Told:
         As many numbers that nobody looks at any more: what they came by is used again.
     """
 
-    def __init__(
-        self, numbers: Any, stream: torch.cuda.Stream | None = None, before: Told | None = None
-    ) -> None:
+    def __init__(self, numbers: Any, stream: torch.cuda.Stream | None = None, before: Told | None = None) -> None:
         device = numbers.teller if type(numbers) is Letter else numbers.device
         if type(numbers) is Letter:
             self._numbers = numbers
@@ -171,10 +190,9 @@ class Told:
             self._numbers = numbers.to("cpu", non_blocking=True, copy=True)
         else:
             self._numbers = before._numbers.copy_(numbers, non_blocking=True)
-        if before is not None:
-            self._arrived = before._arrived
-        else:
-            self._arrived = torch.cuda.Event() if device.type == "cuda" else None
+        self._arrived: Any = None
+        if device.type == "cuda":
+            self._arrived = torch.cuda.Event() if before is None else before._arrived
         if self._arrived is not None:
             self._arrived.record(stream or current_stream(device))
 

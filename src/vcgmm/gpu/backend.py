@@ -16,11 +16,11 @@ from ..algorithm.snapshot import Keep, Snapshot
 from ..data import Rows
 from ..parallel import Workers
 from ..progress import Callback, History, Iteration, Progress
+from .arena import in_arena, out_of_arena
 from .evaluation import DeviceEvaluator
 from .fitting import resume, run
 from .joint_evaluation import DeviceJointEvaluator
 from .points import current
-from .spans import in_arena
 
 #: Older GPUs have no tensor cores for bf16 and tf32.
 LEAST_CAPABILITY = (8, 0)
@@ -68,7 +68,7 @@ def outside(callback: Callback) -> Callback:
         return callback
 
     def call(facts: Iteration) -> bool | None:
-        with torch.inference_mode(False):
+        with torch.inference_mode(False), out_of_arena():
             return callback(facts)
 
     return call

@@ -36,7 +36,7 @@ def first_rows(n: int, device: torch.device) -> torch.Tensor:
 
 @lru_cache(maxsize=2)
 def equal_weights(n: int, device: torch.device) -> torch.Tensor:
-    """n times 1, float32, likewise."""
+    """N times 1, float32, likewise."""
     return torch.ones(n, device=device)
 
 

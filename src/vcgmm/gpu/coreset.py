@@ -9,11 +9,11 @@ import numpy as np
 import torch
 
 from ..algorithm.frame import SMALLEST_SQUARE, Moments
+from .arena import empty
 from .exact import Urn
 from .hashing import row_hashes
 from .kernels.surveying import merge_blocks, survey_blocks
 from .sizes import pieces_of, power_of_two
-from .spans import empty
 from .tensors import TensorRows, blocks_of
 from .together import Part, alone
 

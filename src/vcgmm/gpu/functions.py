@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import torch
 
+from .arena import empty
 from .kernels.sums import add_up, row_products
 from .room import Room
 from .sizes import pieces_of, power_of_two
-from .spans import empty
 
 #: Rows, and features of them, that a program multiplies.
 PRODUCT_ROWS, PRODUCT_FEATURES = 8, 128

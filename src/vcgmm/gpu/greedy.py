@@ -8,12 +8,13 @@ from functools import partial
 import numpy as np
 import torch
 
+from .arena import empty
 from .kernels.seeding import seed_in_cells
 from .kernels.tables import PITCH, fill_tables, seed_by_tables
 from .partition import Partition, columns_of
 from .points import DevicePoints, upload
 from .sizes import pieces_of, power_of_two
-from .spans import Span, empty
+from .spans import Span
 
 #: Rows of a cell, and features of them, that a program compares with a candidate at a time.
 MOST_ROWS, LEAST_ROWS, FEATURES = 1024, 128, 16

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import torch
 
+from .arena import letter
 from .arrays import DeviceArray, Told
 from .kernels.homecoming import bring_home
 from .sizes import pieces_of, power_of_two
-from .spans import letter
 
 #: Clusters, and features of them, of a program.
 ROWS, FEATURES = 8, 128
@@ -106,7 +106,7 @@ class Coming(DeviceArray):
         self._home = home
 
     @property
-    def tensor(self) -> torch.Tensor:  # type: ignore[override]
+    def tensor(self) -> torch.Tensor:
         """The means on the device."""
         return self._home.there
 

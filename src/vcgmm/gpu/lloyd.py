@@ -7,13 +7,13 @@ from collections.abc import Callable
 import torch
 
 from ..kernels.lloyd import STEP_LENGTH
+from .arena import empty
 from .cells import Groups, Pieces, cut, sort_by_group
 from .kernels.lloyd import move_centres, sum_by_nearest
 from .kernels.narrow import sum_tiles
 from .nearest import Lists, is_narrow, nearest_listed
 from .points import DevicePoints
 from .sizes import power_of_two
-from .spans import empty
 from .sums import Entries, weighted_sums
 from .tiling import REGISTERS, aligned
 

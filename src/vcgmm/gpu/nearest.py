@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
+from .arena import empty
 from .cells import Groups, Pieces, cut
 from .constants import equal_starts
 from .costs import Costs
@@ -18,7 +19,6 @@ from .points import DevicePoints, upload
 from .room import Room
 from .sizes import pieces_of, power_of_two
 from .sorting import label_type
-from .spans import empty
 from .tiling import Tiling, aligned, tiling
 
 #: Pairs, and features of them, that one program compares.

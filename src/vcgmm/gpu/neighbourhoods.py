@@ -11,13 +11,13 @@ import torch
 from ..algorithm.cells import FOLLOWERS, GROUP_SIZE, LINKED_AT_FIRST, LINKED_EVERY, POOL_SIZE
 from ..algorithm.random import generator
 from ..kernels.neighbors import BAND
+from .arena import empty
 from .cells import Groups, sort_by_group
 from .kernels.ranking import compare_all, join_lists, list_by_band, mark_listed
 from .nearest import Listed, lists_of
 from .ranking import AT_ONCE, COMPARED, distinct_in_order, in_order, ranked
 from .sizes import pieces_of, power_of_two
 from .sorting import label_type
-from .spans import empty
 
 #: Up to so many clusters are all compared with one another: on a GPU that is no more work than to divide them.
 ALL_COMPARED = 4096

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from .arena import FEW, empty, letter
 from .arrays import Told
 from .cells import Groups, sort_by_group
 from .constants import first_rows, one_float, one_group
 from .kernels.partition import gather_columns, gather_rows, sample_groups, survey_groups
 from .points import DevicePoints, upload
 from .sizes import pieces_of
-from .spans import FEW, empty, letter
 from .tiling import ALIGNED
 
 #: Members of a group that a program looks at.

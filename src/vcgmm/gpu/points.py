@@ -12,10 +12,10 @@ import numpy as np
 import torch
 
 from ..algorithm.frame import Frame
+from .arena import empty, letter
 from .arrays import Told, ToldSum
 from .kernels.surveying import mean_of_some, multiply_parts
 from .sizes import pieces_of
-from .spans import empty, letter
 from .tiling import grain_of
 
 #: Types in which rows may lie on the device as they are.
@@ -129,7 +129,7 @@ class DevicePoints:
         return chosen if self.scale == 1.0 else chosen * self.scale
 
     def middle(self) -> torch.Tensor:
-        """A place amid the points, (1, D) float32, that coordinates may be taken about: the mean of some of them."""
+        """A place amid the points that coordinates may be taken about: the mean of some, (1, D) float32."""
         (n_points, n_features), step = self.stored.shape, max(1, len(self) // MIDDLE_ROWS)
         middle = empty((1, n_features), torch.float32, self.device)
         mean_of_some[(pieces_of(n_features, FEATURES),)](

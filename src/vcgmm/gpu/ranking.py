@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import torch
 
+from .arena import empty
 from .kernels.ranking import first_distinct, order_rows, rank_rows
 from .sizes import pieces_of, power_of_two
-from .spans import empty
 
 #: Rows up to so long are ranked by one program each; of a warp, so many values.
 RANKED, WARP_VALUES = 4096, 1024

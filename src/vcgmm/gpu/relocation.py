@@ -13,6 +13,7 @@ from ..algorithm.inside_cells import TRIALS
 from ..algorithm.relocation import SAMPLE, STEPS, Relocated
 from ..kernels.moves import plan_moves
 from ..kernels.rivals import LOOKED_AT
+from .arena import empty
 from .arrays import DeviceArray, Told
 from .cells import Groups, sort_by_group
 from .kernels.halving import halve_cells
@@ -21,7 +22,6 @@ from .points import DevicePoints, upload
 from .ranking import first_in_order
 from .sizes import pieces_of, power_of_two
 from .sorting import label_type
-from .spans import empty
 from .tiling import REGISTERS
 
 #: Share of the clusters that are split to see what it gains: more than on the host, where it costs more.

@@ -7,7 +7,8 @@ from typing import Any, TypeVar
 
 import torch
 
-from .spans import Letter, empty, letter
+from .arena import empty, letter
+from .spans import Letter
 
 T = TypeVar("T")
 

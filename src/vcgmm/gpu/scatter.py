@@ -7,10 +7,10 @@ import torch
 
 from ..algorithm.directions import draw_sample
 from ..algorithm.frame import LEAST
+from .arena import empty
 from .kernels.surveying import add_blocks, scatter_rows
 from .points import upload
 from .sizes import pieces_of, power_of_two
-from .spans import empty
 from .together import Part, alone
 
 #: Up to so many features, directions are found from their scatter as a whole.

@@ -13,6 +13,7 @@ from ..algorithm.estep import State
 from ..algorithm.mstep import Statistics, initial_variance
 from ..algorithm.relocation import Relocated
 from .ahead import FEATURES, N_TOLD, ROWS, Step, Stepper
+from .arena import empty
 from .arrays import DeviceArray, Rounded, Told, as_tensor, on_its_way
 from .cells import Pieces, prepare_cut, sort_by_group
 from .costs import Costs
@@ -26,7 +27,6 @@ from .points import DevicePoints
 from .relocation import relocate
 from .room import Room
 from .sizes import pieces_of, power_of_two
-from .spans import empty
 from .statistics import DeviceStatistics, Facts, facts_of
 from .streams import current_stream
 from .sums import Entries, prepare_entries, prepare_sums
@@ -216,7 +216,6 @@ class DeviceSearch:
     def e_step(self, means: Any, variance: float | None) -> Statistics:
         """New winners and neighbours, and the sums of the M-step."""
         begun, self._begun, found, step = self._begun, None, None, None
-        as_used = isinstance(means, Rounded) and means.used is not None
         if begun is not None:
             begun.told()
         if begun is not None and begun.step.leads_to(means, variance):
@@ -233,10 +232,11 @@ class DeviceSearch:
             found = self.search(used, 0.5 / variance if step is None else step.variance)
         before, entries, room = self._moves, self.entries(), self._room
         room.turn = turn = 1 - room.turn
-        there = as_tensor(means, used.device) if as_used else room(("means", turn), used.shape, torch.float64)
-        widened = None if as_used else there
-        sums, take_sums = room.again(prepare_sums, self.points, entries, used, before, turn, False, widened)
+        there = room(("means", turn), used.shape, torch.float64)
+        sums, take_sums = room.again(prepare_sums, self.points, entries, used, before, turn, False, there)
         take_sums()
+        if isinstance(means, Rounded):
+            means.are_in(there)
         self._n_steps -= 1
         stepper, step = self._stepper if self._n_steps > 0 else None, None
         n_more = 0 if stepper is None else N_TOLD
@@ -264,7 +264,9 @@ class DeviceSearch:
         if self._stepper is not None:
             self.points.do_chores()
         n_listed = linked + found.n_evaluations
-        return DeviceStatistics(Means(there), variance, self.total_weight, sums, way, before, told, n_listed, has_old)
+        return DeviceStatistics(
+            Means(there), variance, self.total_weight, sums, way, before, told, n_listed, has_old
+        )
 
     def _tell(self, totals: torch.Tensor) -> Told:
         """Tell the host of an E-step; of the last it knows."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import torch
 
+from .arena import empty, letter
 from .arrays import Told
 from .greedy import CellSeeds
 from .kernels.sharing import begin_cells, count_chosen, draw_in_strata, take_seeds, worths_of_seeds
@@ -13,7 +14,6 @@ from .partition import Partition
 from .points import DevicePoints
 from .ranking import in_order
 from .sizes import pieces_of, power_of_two
-from .spans import empty, letter
 
 #: Seeds that a program looks at, and cells at a time.
 SEEDS, CELLS = 128, 1024

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import torch
 
+from .arena import empty
 from .cells import Pieces, most_pieces
 from .kernels.sums import merge_runs, sum_runs
 from .points import DevicePoints
 from .room import Room
 from .sizes import pieces_of, power_of_two
 from .sorting import prepare_sort
-from .spans import empty
 
 #: Entries that one program adds up in float32; beyond, sums are merged in float64.
 RUN = 512

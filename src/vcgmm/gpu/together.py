@@ -8,8 +8,9 @@ from functools import cached_property
 import numpy as np
 import torch
 
+from .arena import letter
 from .arrays import Told
-from .spans import Letter, letter
+from .spans import Letter
 
 
 class Part:

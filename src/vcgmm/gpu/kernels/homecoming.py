@@ -46,7 +46,7 @@ def bring_home(
         mask = inside[:, None] & (feature < n_features)[None, :]
         at = row[:, None] * n_features + feature[None, :]
         mean = tl.load(means + at, mask=mask, other=0.0) + tl.load(moves + at, mask=mask, other=0.0)
-        tl.store(means_there + at, mean * factor.to(tl.float64), mask=mask)
+        tl.store(means_there + at, mean * factor, mask=mask)
     tl.store(masses_there + row, tl.load(masses + row, mask=inside, other=0.0), mask=inside)
     place = tl.arange(0, NEIGHBORS)
     mask = inside[:, None] & (place < n_neighbors)[None, :]

@@ -102,8 +102,9 @@ def _shortest(run: Any) -> tuple[Callable[..., None], tuple[Any, ...]]:
 def _look_at(kinds: tuple[type, ...]) -> Look:
     """What looks at arguments of these types: a line of Python, written here, since a loop takes twice as long.
 
-    It tells what a compiled kernel depends on, as Triton tells arguments apart and hardly finer, and what it is given.
-    Of a tensor that is where it begins: a number is not asked about, as a tensor would be by a call of the driver.
+    It tells what a compiled kernel depends on, as Triton tells arguments apart and hardly finer, and what it is
+    given.  Of a tensor that is where it begins: a number is not asked about, as a tensor would be by a call of the
+    driver.
     """
     names = [f"a{i}" for i in range(len(kinds))]
     places, told, values = [], [], []

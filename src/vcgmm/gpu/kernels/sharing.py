@@ -86,9 +86,7 @@ def count_chosen(worths, order, n_chosen, start, n_cells, counts, STEPS: tl.cons
 
 @launched
 @triton.jit
-def begin_cells(
-    counts, point_start, n_cells, per_centre, centre_start, sample_start, told, CELLS: tl.constexpr
-):
+def begin_cells(counts, point_start, n_cells, per_centre, centre_start, sample_start, told, CELLS: tl.constexpr):
     """Where centres of every cell begin, and some of its points: so many a centre, or all; by one program.
 
     Parameters

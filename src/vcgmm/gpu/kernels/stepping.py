@@ -84,9 +84,7 @@ def step_on(
 
 @launched
 @triton.jit
-def go_along(
-    means, moves, n_clusters, n_features, wide, used, stride, ROWS: tl.constexpr, FEATURES: tl.constexpr
-):
+def go_along(means, moves, n_clusters, n_features, wide, used, stride, ROWS: tl.constexpr, FEATURES: tl.constexpr):
     """Weighted means from those of an E-step and the ways to them, as they are kept and as they are used.
 
     Parameters
