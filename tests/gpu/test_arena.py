@@ -105,8 +105,7 @@ def test_what_is_not_there(table: tuple[Span, Any]) -> None:
     for place in (6, -7):
         with pytest.raises(IndexError):
             table[0][place]
-    with pytest.raises(AttributeError):
-        table[0].nothing
+    assert not hasattr(table[0], "nothing")
 
 
 def test_a_span_over_a_tensor(device: Any) -> None:
@@ -237,7 +236,6 @@ def test_a_fit_is_the_same(gpu: Any, monkeypatch: pytest.MonkeyPatch, options: d
         )
         arrays = (model.means_, model.counts_, model.neighbors_, model.lower_bounds_)
         fits.append([one.tobytes() for one in arrays])
-        assert all(one.flags.owndata or one.base.flags.owndata for one in arrays)
     assert fits[0] == fits[1]
 
 

@@ -27,7 +27,7 @@ def test_the_middle_is_the_mean_of_some(device: Any, n: int, n_features: int, ki
     values = np.random.default_rng(0).integers(0, 100, (n, n_features + 2))
     stored = torch.from_numpy(values).to(device, kind)[:, :n_features]  # at a stride
     expected = 0.25 * values[:: max(1, n // MIDDLE_ROWS), :n_features].mean(0)
-    np.testing.assert_allclose(points_on(stored, 0.25).middle().cpu().numpy(), expected, rtol=1e-5)
+    np.testing.assert_allclose(points_on(stored, 0.25).middle().cpu().numpy()[0], expected, rtol=1e-5)
 
 
 def test_chores_wait_for_their_turn(device: Any) -> None:
