@@ -18,7 +18,7 @@ FEW = 1 << 20
 
 #: Bytes that are asked for at a time, and a share of them from which on memory is asked for alone.  Triton's
 #: interpreter copies all that an argument is a part of: there they are few.
-CHUNK, INTERPRETED, LARGE = 1 << 26, 1 << 14, 1 / 4
+CHUNK, INTERPRETED, LARGE = 1 << 24, 1 << 14, 1 / 4
 
 #: Bytes of the host's memory for what it is told.
 MAIL = 1 << 17
