@@ -67,7 +67,7 @@ def moved(
     winners = torch.from_numpy(winners_of(X, means, n_best)).to(device)
     order = torch.arange(len(X), device=device)
     points = make_points(X, device, weights)
-    given = torch.from_numpy(means).to(device)
+    given = torch.from_numpy(means.copy()).to(device)  # it is changed
     used = aligned(given)
     found = relocate(points, order, winners, given, draws, used)
     assert (used.cpu().numpy() == np.asarray(found.means).astype(np.float32)).all()
