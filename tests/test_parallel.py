@@ -66,6 +66,18 @@ def test_much_work_is_shared(effort: float, in_order: bool, monkeypatch: pytest.
             workers.run(lambda *_call: both.wait(10), 2, effort)
 
 
+@pytest.mark.parametrize(("effort", "n_woken"), [(1000, 1), (2999, 2), (7000, 7), (1e9, 7), (math.inf, 7)])
+def test_as_many_are_woken_as_there_is_work_for(
+    effort: float, n_woken: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parallel, "WORTH_WAKING", 1000)
+    all_of_them = threading.Barrier(1 + n_woken)
+    with Workers(8) as workers:
+        n_before = threading.active_count()
+        workers.run(lambda *_call: all_of_them.wait(10), 1 + n_woken, effort)
+        assert threading.active_count() == n_before + n_woken
+
+
 def test_a_thread_number_is_never_in_use_twice() -> None:
     busy: set[int] = set()
     lock = threading.Lock()

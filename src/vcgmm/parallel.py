@@ -22,8 +22,8 @@ CHUNKS_PER_THREAD = 8
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
-#: Work of less effort than this, some tenths of a millisecond, the caller does alone: to wake others and to wait
-#: for the last of them takes as long, and several times as long where their CPUs are busy.
+#: A thread is woken for work of this effort, some tenths of a millisecond: to wake it and to wait for it takes as
+#: long, and several times as long where its CPU is busy.  Less than that the caller does alone.
 WORTH_WAKING = 1 << 22
 
 #: Effort for a number that is fetched, moved or added up by itself, and for one of many read in a row.
@@ -132,11 +132,14 @@ class Workers:
             Of all tasks: about how many products a kernel would form in that time, of which it forms some ten in a
             nanosecond.
         """
-        if self._pool is None or n_tasks <= 1 or effort < WORTH_WAKING:
+        n_others = self.n_threads - 1
+        if effort < n_others * WORTH_WAKING:
+            n_others = int(effort // WORTH_WAKING)
+        if self._pool is None or n_tasks <= 1 or n_others == 0:
             if n_tasks > 0:
                 work(0, 0, n_tasks)
             return
-        cuts = _cuts(n_tasks, min(n_tasks, self.n_threads * CHUNKS_PER_THREAD))
+        cuts = _cuts(n_tasks, min(n_tasks, (1 + n_others) * CHUNKS_PER_THREAD))
         chunks = iter(range(len(cuts) - 1))
         held = [work]  # a call that was called off stays in a queue for a while, and is to keep no arrays
         lock = threading.Lock()
@@ -155,7 +158,7 @@ class Workers:
                     raise
 
         # The caller works too: it is awake, which others take longer to become than many a task takes.
-        others = [self._pool.submit(consume, thread) for thread in range(1, self.n_threads)]
+        others = [self._pool.submit(consume, thread) for thread in range(1, 1 + n_others)]
         try:
             consume(0)
         finally:
