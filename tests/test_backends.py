@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vcgmm import VCGMM
-from vcgmm.backends import backend_of, like
+from vcgmm import VCGMM, backends
+from vcgmm.backends import backend_of, like, predicting_backend_of
 
 X = np.random.default_rng(0).normal(size=(40, 2))
 
@@ -47,6 +47,16 @@ def test_auto_takes_the_cpu_where_there_is_nothing_else_and_says_so(no_torch: No
     expected = VCGMM(2, random_state=0).fit(X)
     assert model.means_.tobytes() == expected.means_.tobytes()
     assert model.predict(X).tolist() == expected.predict(X).tolist()
+
+
+@pytest.mark.parametrize("changes", [{"search": "pointwise"}, {"dtype": "float64"}])
+def test_auto_predicts_on_the_cpu_what_it_fitted_there(
+    changes: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = object()
+    monkeypatch.setattr(backends, "make_gpu", lambda *_: there)
+    assert predicting_backend_of(VCGMM(2, device="auto")) is there
+    assert predicting_backend_of(VCGMM(2, device="auto", **changes)) is None
 
 
 @pytest.mark.parametrize(

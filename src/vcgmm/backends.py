@@ -135,6 +135,8 @@ def predicting_backend_of(model: Any) -> Accelerator | None:
         return None
     if device != "auto":
         return make_gpu(device, precision)
+    if not_offered(model):  # then it was fitted on the CPU, and predicts there in the same type
+        return None
     try:
         return make_gpu("cuda", precision)
     except (ImportError, RuntimeError):

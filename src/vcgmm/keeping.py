@@ -50,6 +50,14 @@ class KeptMixture(FittedMixture):
             model.coreset_ = replace(self.coreset_, points=on_host(self.coreset_.points))
         save_model(model, path, coreset=coreset)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled: a coreset that is a tensor on a GPU as an array, which needs none to be read."""
+        state: dict[str, Any] = dict(super().__getstate__())
+        coreset: Any = state.get("coreset_")
+        if is_tensor(getattr(coreset, "points", None)):
+            state["coreset_"] = replace(coreset, points=on_host(coreset.points))
+        return state
+
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a model that `save` or `vcgmm fit` wrote; it predicts the same to the last bit.

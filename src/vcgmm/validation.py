@@ -21,6 +21,10 @@ TWO_DIMENSIONS = "Give a 2D array of real numbers, one row per sample and one co
 FLOATS = {"float32": np.float32, "float64": np.float64}
 
 
+class DeviceError(RuntimeError):
+    """There is no such device, or it will not do; the text says why, and what to do."""
+
+
 def check_integer(name: str, value: object, low: int) -> int:
     """An int of at least `low`."""
     if type(value) is int and value >= low:  # what the abstract classes take longer to say

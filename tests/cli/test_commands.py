@@ -15,8 +15,9 @@ from scipy import sparse
 from typer.testing import CliRunner
 
 import vcgmm
-from vcgmm import VCGMM, Coreset, lightweight_coreset, load_coreset
+from vcgmm import VCGMM, Coreset, backends, lightweight_coreset, load_coreset
 from vcgmm.cli import app
+from vcgmm.validation import DeviceError
 
 COMMANDS = ["fit", "predict", "score", "coreset", "merge", "info", "plot", "export", "demo"]
 
@@ -432,6 +433,38 @@ def test_too_little_memory_is_explained(runner: CliRunner, folder: Path, monkeyp
     monkeypatch.setattr(VCGMM, "predict", fail)
     result = run(runner, "predict", "model.vcgmm", "rows.npy", "-o", "labels.npy", "-q", code=1)
     assert "not enough memory" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "error",
+    [MemoryError("cuda:0 is full. Use device='cpu'."), DeviceError("cuda:0 is not there. Use device='cpu'.")],
+)
+def test_errors_that_say_what_to_do_are_told_as_they_are(
+    runner: CliRunner, folder: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(VCGMM, "predict", fail)
+    result = run(runner, "predict", "model.vcgmm", "rows.npy", "-o", "labels.npy", "-q", code=1)
+    assert result.stderr == f"Error: {error}\n"
+
+
+@pytest.mark.parametrize(
+    "command", [["predict", "-o", "labels.npy"], ["score"], ["plot", "-o", "sheet.png", "--picture", "errors"]]
+)
+def test_a_model_from_a_gpu_computes_where_it_is_told_to(
+    runner: CliRunner, folder: Path, monkeypatch: pytest.MonkeyPatch, command: list[str]
+) -> None:
+    def there_is_none(name: str, _precision: str) -> None:
+        raise DeviceError(f"device={name!r} is not there: use device='cpu'.")
+
+    monkeypatch.setattr(backends, "make_gpu", there_is_none)
+    VCGMM.load(folder / "model.vcgmm").set_params(device="cuda").save(folder / "there.vcgmm")
+    arguments = [command[0], "there.vcgmm", "rows.npy", *command[1:], "-q"]
+    result = run(runner, *arguments, code=1)
+    assert result.stderr == "Error: device='cuda' is not there: use device='cpu'.\n"
+    run(runner, *arguments, "--device", "cpu")
 
 
 def test_an_interrupt_anywhere_writes_nothing(

@@ -65,6 +65,7 @@ def test_json_is_one_object_alone_on_stdout(runner: CliRunner, folder: Path) -> 
     assert (facts["n_samples"], facts["n_features"], facts["n_components"]) == (2000, 2, 9)
     assert facts["active_components"] == 9
     assert facts["output"] == "new.vcgmm"
+    assert facts["device"] == "cpu"
     assert set(facts["timings"]) == {"coreset", "seeding", "em"}
     assert "seeding" in result.stderr
 

@@ -17,7 +17,7 @@ from vcgmm import VCGMM  # noqa: E402
 from vcgmm.gpu import arena  # noqa: E402
 from vcgmm.gpu.arena import Arena, empty, in_arena, letter, out_of_arena  # noqa: E402
 from vcgmm.gpu.arrays import DeviceArray, Rounded, Told, on_its_way  # noqa: E402
-from vcgmm.gpu.homecoming import Coming, Homecoming, can_scale  # noqa: E402
+from vcgmm.gpu.homecoming import MOST_BYTES, Coming, Homecoming, can_come  # noqa: E402
 from vcgmm.gpu.spans import Letter, Span  # noqa: E402
 from vcgmm.gpu.tiling import aligned  # noqa: E402
 
@@ -193,10 +193,12 @@ def test_results_come_home(device: Any, inside: bool, scale: float) -> None:
 
 
 def test_scales_that_kernels_are_not_given() -> None:
-    assert can_scale(1.0)
-    assert can_scale(2.0**-90)
-    assert not can_scale(2.0**300)
-    assert not can_scale(2.0**-300)
+    few = torch.empty((3, 2))
+    assert can_come(few, 1.0)
+    assert can_come(few, 2.0**-90)
+    assert not can_come(few, 2.0**300)
+    assert not can_come(few, 2.0**-300)
+    assert not can_come(torch.empty((1, 1)).expand(MOST_BYTES // 8 + 1, 1), 1.0)
 
 
 def test_rounded_means_are_made_when_they_are_asked_for(device: Any) -> None:

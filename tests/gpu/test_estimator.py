@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,7 @@ from vcgmm import VCGMM, Coreset  # noqa: E402
 from vcgmm.gpu import backend, fitting, preparing  # noqa: E402
 from vcgmm.gpu import memory as memory_module  # noqa: E402
 from vcgmm.gpu.memory import Shape, bytes_needed  # noqa: E402
+from vcgmm.gpu.points import current  # noqa: E402
 
 N_CLUSTERS = 8
 
@@ -208,6 +211,52 @@ def test_bad_rows_are_named(gpu: Any) -> None:
 def test_tensors_that_are_no_rows_are_refused(gpu: Any, tensor: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         model().fit(tensor().to(gpu))
+
+
+def test_a_pickled_model_holds_no_tensor(gpu: Any) -> None:
+    X = torch.from_numpy(blobs()).to(gpu)
+    fitted = model(max_iter=1, tol=1.0).fit(X)
+    fitted.coreset_ = Coreset.of(X, np.ones(len(X)), None, len(X))  # as it is on a GPU, not on the host
+    again = pickle.loads(pickle.dumps(fitted))
+    assert isinstance(again.coreset_.points, np.ndarray)
+    np.testing.assert_array_equal(again.coreset_.points, blobs())
+    assert again.means_.tobytes() == fitted.means_.tobytes()
+    assert isinstance(fitted.coreset_.points, torch.Tensor)
+
+
+def test_tensors_of_other_classes_are_taken_for_plain_ones(gpu: Any) -> None:
+    class Special(torch.Tensor):
+        pass
+
+    X = torch.from_numpy(blobs()).to(gpu)
+    expected = model(max_iter=2).fit(X)
+    fitted = model(max_iter=2).fit(X.as_subclass(Special))
+    assert fitted.means_.tobytes() == expected.means_.tobytes()
+
+
+def test_a_fit_in_a_stream_of_the_callers_own_is_the_same(gpu: Any) -> None:
+    if gpu.type != "cuda":
+        pytest.skip("the host has no streams")
+    X = np.tile(blobs(), (500, 1))
+    expected = model(max_iter=2, coreset_size=None).fit(X)
+    with torch.cuda.stream(torch.cuda.Stream(gpu)):
+        fitted = model(max_iter=2, coreset_size=None).fit(X)
+        labels = fitted.predict(X)
+    assert fitted.means_.tobytes() == expected.means_.tobytes()
+    assert labels.tobytes() == expected.predict(X).tobytes()
+
+
+def test_where_memory_runs_out_it_is_said_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    device = torch.device("cuda", 0)
+    monkeypatch.setattr(torch.cuda, "device", lambda _device: nullcontext())
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda _device: (3 << 29, 80 << 30))
+    said = r"cuda:0 .* 1\.5 of its 80\.0 GiB .* Use a smaller coreset_size"
+    with pytest.raises(MemoryError, match=said), current(device):
+        raise torch.OutOfMemoryError("tried to allocate more")
+
+
+def test_small_rows_need_little_memory() -> None:
+    assert bytes_needed(1000, 2, 4, Shape(10, 5, 128)) < 1 << 22
 
 
 def test_too_little_memory_is_said_before_it_begins(gpu: Any, monkeypatch: pytest.MonkeyPatch) -> None:

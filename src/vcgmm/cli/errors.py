@@ -14,6 +14,8 @@ from typing import Any, ParamSpec, TypeVar
 
 import typer
 
+from vcgmm.validation import DeviceError
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -24,7 +26,7 @@ NOTHING_WRITTEN = "Interrupted: nothing was written."
 NO_MODEL = "Interrupted: no model was written. Go on with: vcgmm fit --resume {} -o MODEL"
 
 #: What a user's mistake, or a missing file or package, raises; its text says what to do.
-EXPECTED = (ValueError, TypeError, OSError, ImportError, MemoryError)
+EXPECTED = (ValueError, TypeError, OSError, ImportError, MemoryError, DeviceError)
 
 
 def parting(checkpoint: Path | None) -> str:
@@ -78,7 +80,7 @@ def explain(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename or 'a file'}: {error.strerror}."
     text = " ".join(str(error).split())
-    if isinstance(error, MemoryError):
+    if isinstance(error, MemoryError) and "Use " not in text:  # else it says what to do
         return f"there is not enough memory ({text or 'no details'}). Take a smaller coreset or fewer threads."
     if isinstance(error, EXPECTED) and text:
         return text

@@ -430,6 +430,7 @@ def _tell(
         "seconds": seconds,
         "n_distance_evaluations": model.n_distance_evaluations_,
         "seed": model.random_state,
+        "device": model.device_,
         "checkpoint": None if checkpoint is None else str(checkpoint),
     }
     end = "converged" if model.converged_ else "stopped before it converged" if stopped else "not converged"
@@ -443,6 +444,7 @@ def _tell(
         "variance": f"{model.variance_:.6g}",
         **({"error": f"{model.inertia_:.8g}"} if hasattr(model, "inertia_") else {}),
         "distances": f"{sum(model.n_distance_evaluations_.values()):.3g}",
+        **({} if model.device == "cpu" else {"device": model.device_}),
         "time": f"{seconds:.2f} s ({steps})",
         "model": f"{output} ({file_size(output.stat().st_size)})",
         **({"checkpoint": f"{checkpoint}; go on with --resume {checkpoint}"} if checkpoint else {}),

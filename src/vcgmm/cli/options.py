@@ -40,6 +40,15 @@ Seed = Annotated[
         rich_help_panel=RUNNING,
     ),
 ]
+Device = Annotated[
+    str | None,
+    typer.Option(
+        metavar="cpu|cuda|cuda:N|auto",
+        help="Where to compute. Default: as the model was told to.",
+        show_default=False,
+        rich_help_panel=RUNNING,
+    ),
+]
 Threads = Annotated[
     int | None, typer.Option(min=1, help="Default: one per CPU.", show_default=False, rich_help_panel=RUNNING)
 ]
@@ -99,3 +108,8 @@ def check_voice(quiet: bool, verbose: bool) -> int:
     if quiet and verbose:
         raise typer.BadParameter("quiet and verbose exclude each other.", param_hint="--quiet, --verbose")
     return 0 if quiet else 2 if verbose else 1
+
+
+def elsewhere(device: str | None) -> dict[str, str]:
+    """The parameter of a loaded model that says where it computes, where another place is asked for."""
+    return {} if device is None else {"device": device}

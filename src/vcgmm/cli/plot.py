@@ -10,7 +10,20 @@ import typer
 from vcgmm import VCGMM, load_coreset
 from vcgmm.cli.errors import guarded
 from vcgmm.cli.inputs import file_kind, read_rows
-from vcgmm.cli.options import ROWS, WRITING, Debug, Force, Json, Quiet, Threads, check_voice, completing, one_of
+from vcgmm.cli.options import (
+    ROWS,
+    WRITING,
+    Debug,
+    Device,
+    Force,
+    Json,
+    Quiet,
+    Threads,
+    check_voice,
+    completing,
+    elsewhere,
+    one_of,
+)
 from vcgmm.cli.outputs import check_picture
 from vcgmm.cli.results import file_size, tell
 from vcgmm.data.atomic import replacing
@@ -75,6 +88,7 @@ def run(
     dpi: Annotated[int, typer.Option(min=10, max=2400, help="Pixels per inch.", rich_help_panel=WRITING)] = 100,
     force: Force = False,
     threads: Threads = None,
+    device: Device = None,
     as_json: Json = False,
     quiet: Quiet = False,
     debug: Debug = False,  # noqa: ARG001 (for `guarded`)
@@ -87,7 +101,8 @@ def run(
         figure = _draw_coreset(file, data, picture)
         drawn = ["coreset"]
     else:
-        model = VCGMM.load(file).set_params(n_threads=threads, verbose=check_voice(quiet, verbose=False))
+        voice = check_voice(quiet, verbose=False)
+        model = VCGMM.load(file).set_params(n_threads=threads, verbose=voice, **elsewhere(device))
         rows = None if data is None else read_rows(data)
         figure = plot_sheet(model, rows, pictures=picture or None, image=shape)
         drawn = [ax.get_gid() or "" for ax in figure.axes]

@@ -12,7 +12,20 @@ from scipy import sparse
 from vcgmm import VCGMM
 from vcgmm.cli.errors import guarded
 from vcgmm.cli.inputs import read_rows
-from vcgmm.cli.options import WRITING, Data, Debug, Force, Json, Model, Quiet, Threads, Verbose, check_voice
+from vcgmm.cli.options import (
+    WRITING,
+    Data,
+    Debug,
+    Device,
+    Force,
+    Json,
+    Model,
+    Quiet,
+    Threads,
+    Verbose,
+    check_voice,
+    elsewhere,
+)
 from vcgmm.cli.outputs import check_output
 from vcgmm.cli.results import file_size, tell
 from vcgmm.data.appending import VECTOR_SUFFIXES
@@ -56,6 +69,7 @@ def run(
     ] = False,
     force: Force = False,
     threads: Threads = None,
+    device: Device = None,
     as_json: Json = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
@@ -73,7 +87,7 @@ def run(
     method = "approximate" if approximate else "exact"
     if not to_lines:
         check_output(output, force, (".npz",) if proba else VECTOR_SUFFIXES, inputs=[str(model_file), data])
-    model = VCGMM.load(model_file).set_params(n_threads=threads, verbose=voice)
+    model = VCGMM.load(model_file).set_params(n_threads=threads, verbose=voice, **elsewhere(device))
     rows = read_rows(data, verbose=verbose)
     if proba:
         posteriors = model.predict_proba(rows)

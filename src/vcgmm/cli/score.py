@@ -5,7 +5,19 @@ from __future__ import annotations
 from vcgmm import VCGMM
 from vcgmm.cli.errors import guarded
 from vcgmm.cli.inputs import read_weighted_rows
-from vcgmm.cli.options import Data, Debug, Json, Model, Quiet, Threads, Verbose, Weights, check_voice
+from vcgmm.cli.options import (
+    Data,
+    Debug,
+    Device,
+    Json,
+    Model,
+    Quiet,
+    Threads,
+    Verbose,
+    Weights,
+    check_voice,
+    elsewhere,
+)
 from vcgmm.cli.results import tell
 
 EXAMPLE = "Example: vcgmm score model.vcgmm held-out.npy --json"
@@ -17,6 +29,7 @@ def run(
     data: Data,
     weights: Weights = None,
     threads: Threads = None,
+    device: Device = None,
     as_json: Json = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
@@ -24,7 +37,7 @@ def run(
 ) -> None:
     """Print the mean log density and the quantization error of rows under a model."""
     voice = check_voice(quiet, verbose)
-    model = VCGMM.load(model_file).set_params(n_threads=threads, verbose=voice)
+    model = VCGMM.load(model_file).set_params(n_threads=threads, verbose=voice, **elsewhere(device))
     rows = read_weighted_rows(data, weights, verbose=verbose)
     score = model.score(rows.array, sample_weight=rows.weights)
     error = model.quantization_error(rows.array, sample_weight=rows.weights)

@@ -75,7 +75,7 @@ class Arena:
         inside = 1 if len(shape) == 1 else shape[1] if len(shape) == 2 else math.prod(shape[1:])
         n_bytes = shape[0] * inside * dtype.itemsize
         here = self._next
-        if here + n_bytes > self._last:
+        if self._base is None or here + n_bytes > self._last:
             if n_bytes >= LARGE * self._chunk:
                 alone = torch.empty(n_bytes, dtype=torch.uint8, device=self._device)
                 return Span(alone.data_ptr(), dtype, shape, inside, alone)

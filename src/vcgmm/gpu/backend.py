@@ -16,6 +16,7 @@ from ..algorithm.snapshot import Keep, Snapshot
 from ..data import Rows
 from ..parallel import Workers
 from ..progress import Callback, History, Iteration, Progress
+from ..validation import DeviceError
 from .arena import in_arena, out_of_arena
 from .evaluation import DeviceEvaluator
 from .fitting import resume, run
@@ -27,14 +28,14 @@ LEAST_CAPABILITY = (8, 0)
 
 
 def find_device(name: str) -> torch.device:
-    """The GPU of a name, "cuda" or "cuda:1"; raises a RuntimeError that says why there is none.
+    """The GPU of a name, "cuda" or "cuda:1"; raises a DeviceError that says why there is none.
 
     Parameters
     ----------
     name : str
     """
     if torch.version.cuda is None:
-        raise RuntimeError(
+        raise DeviceError(
             f"device={name!r} needs a torch that was built with CUDA, and torch {torch.__version__} was not: "
             f"install one that was, or use device='cpu'."
         )
@@ -42,20 +43,20 @@ def find_device(name: str) -> torch.device:
         torch.cuda.init()
         n_devices = torch.cuda.device_count()
     except (RuntimeError, AssertionError) as error:  # no driver, or one that is too old: torch says which
-        raise RuntimeError(
+        raise DeviceError(
             f"device={name!r}: torch {torch.__version__} (CUDA {torch.version.cuda}) cannot use a GPU here: "
             f"{error} Or use device='cpu'."
         ) from None
     device = torch.device(name)
     index = torch.cuda.current_device() if device.index is None else device.index
     if index >= n_devices:
-        raise RuntimeError(
+        raise DeviceError(
             f"device={name!r} is not there: torch finds {n_devices} GPU(s). Use one from 'cuda:0' to "
             f"'cuda:{n_devices - 1}', or device='cpu'."
         )
     capability = torch.cuda.get_device_capability(index)
     if capability < LEAST_CAPABILITY:
-        raise RuntimeError(
+        raise DeviceError(
             f"device={name!r} is a {torch.cuda.get_device_name(index)} of compute capability {capability}, and "
             f"{LEAST_CAPABILITY} or more is needed: use device='cpu'."
         )

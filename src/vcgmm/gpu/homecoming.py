@@ -19,6 +19,9 @@ ROWS, FEATURES = 8, 128
 #: Scales within it, and their inverses, are numbers of float32, which kernels are given.
 LARGEST_SCALE = 2.0**100
 
+#: Bytes of means that come home so: more pinned memory takes longer to get than a copy.
+MOST_BYTES = 1 << 26
+
 
 class Homecoming:
     """Weighted means of the last E-step, in data coordinates, with masses and neighbours.
@@ -32,7 +35,7 @@ class Homecoming:
     masses : (C,) float64 tensor
     neighbors : (C, G) int32 tensor, rows at a stride
     scale : float
-        Of local coordinates: a power of two, as of `can_scale`.
+        Of local coordinates: a power of two, as of `can_come`.
     """
 
     def __init__(
@@ -89,9 +92,10 @@ class Homecoming:
         return self._told[2].array().copy()
 
 
-def can_scale(scale: float) -> bool:
-    """Whether kernels are given such a scale as it is."""
-    return 1.0 / LARGEST_SCALE <= scale <= LARGEST_SCALE
+def can_come(means: torch.Tensor, scale: float) -> bool:
+    """Whether there is room for these means (C, D), and kernels are given such a scale as it is."""
+    n_clusters, n_features = means.shape
+    return 8 * n_clusters * n_features <= MOST_BYTES and 1.0 / LARGEST_SCALE <= scale <= LARGEST_SCALE
 
 
 class Coming(DeviceArray):

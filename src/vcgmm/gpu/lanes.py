@@ -61,7 +61,8 @@ class Lanes:
         self._free: deque[_Buffer] = deque()
         if device.type == "cuda":
             self._stream = torch.cuda.Stream(device)
-            self._stream.wait_stream(torch.cuda.default_stream(device))
+            self._main = torch.cuda.current_stream(device)  # that of the caller, who may have one of its own
+            self._stream.wait_stream(self._main)
 
     @property
     def beside(self) -> AbstractContextManager[Any]:
@@ -134,13 +135,13 @@ class Lanes:
         """A tensor that was made on this stream, for use on the main one."""
         if self.device.type == "cuda":
             self.finish()
-            tensor.record_stream(torch.cuda.default_stream(self.device))
+            tensor.record_stream(self._main)
         return tensor
 
     def finish(self) -> None:
         """Let what comes next on the main stream wait for all that has been begun here."""
         if self.device.type == "cuda":
-            torch.cuda.default_stream(self.device).wait_stream(self._stream)
+            self._main.wait_stream(self._stream)
 
     def _taken(self, under_way: deque[tuple[Tag, torch.Tensor]]) -> tuple[Tag, np.ndarray]:
         tag, result = under_way.popleft()

@@ -8,9 +8,8 @@ import torch
 
 from ..algorithm.directions import CHOICES, LEAST_GAIN
 from .neighbourhoods import POOL_VALUES
+from .points import GIGABYTE
 from .sums import RUN
-
-GIGABYTE = 1 << 30
 
 #: Of the free memory that is planned with: the rest is for what kernels and libraries take for themselves.
 USABLE = 0.95
@@ -55,11 +54,17 @@ def bytes_needed(n_points: int, n_features: int, itemsize: int, shape: Shape) ->
     # Variances and sums of squares in float64 a few times over; variances and precisions in float32.
     per_cluster += shape.n_variances * (8 * 6 + 4 * 4) + (n_features * 8 if shape.n_variances else 0)
     n_runs = shape.n_clusters + n_points * shape.truncation // RUN
-    blocks = 4 * (1 << 29)  # what is converted or compared at a time
+    every_point = n_points * (n_features * itemsize + per_point)
+    every_cluster = shape.n_clusters * per_cluster + n_runs * per_run
+    return every_point + every_cluster + block_bytes(n_points, n_features, shape)
+
+
+def block_bytes(n_points: int, n_features: int, shape: Shape) -> int:
+    """Of those, bytes of what is converted or compared at a time: from some points on no more."""
+    blocks = 4 * min(1 << 29, n_points * max(n_features, shape.n_clusters))
     if shape.n_variances > 1:  # precisions of the clusters that are compared, and their products with the means
         blocks += 3 * 4 * POOL_VALUES
-    every_point = n_points * (n_features * itemsize + per_point)
-    return every_point + shape.n_clusters * per_cluster + n_runs * per_run + blocks
+    return blocks
 
 
 def check_memory(device: torch.device, n_points: int, n_features: int, itemsize: int, shape: Shape) -> None:
@@ -85,7 +90,8 @@ def check_memory(device: torch.device, n_points: int, n_features: int, itemsize:
     room = int(USABLE * (free + cached))
     if needed <= room:
         return
-    fixed = bytes_needed(0, n_features, itemsize, shape)
+    blocks = [block_bytes(n, n_features, shape) for n in (0, n_points)]
+    fixed = bytes_needed(0, n_features, itemsize, shape) - blocks[0] + blocks[1]
     fits = (room - fixed) * n_points // (needed - fixed)
     half = bytes_needed(n_points, n_features, 2, shape) if itemsize > 2 else needed
     remedies = []

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import torch
@@ -31,10 +30,27 @@ SMALLEST_PART, MOST_PARTS, MULTIPLIED = 8192, 256, 1024
 #: Values that are converted to float32 at a time.
 BLOCK_VALUES = 1 << 27
 
+GIGABYTE = 1 << 30
 
-def current(device: torch.device) -> AbstractContextManager[Any]:
-    """Within it kernels run on this device, whichever is the current one outside."""
-    return torch.cuda.device(device) if device.type == "cuda" else nullcontext()
+
+@contextmanager
+def current(device: torch.device) -> Iterator[None]:
+    """Within it kernels run on this device, whichever is the current one outside.
+
+    Where its memory runs out, that is said with what there is and what to do.
+    """
+    if device.type != "cuda":
+        yield
+        return
+    with torch.cuda.device(device):
+        try:
+            yield
+        except torch.OutOfMemoryError as error:
+            free, total = (size / GIGABYTE for size in torch.cuda.mem_get_info(device))
+            raise MemoryError(
+                f"{device} has run out of memory: {free:.1f} of its {total:.1f} GiB are free. Use a smaller "
+                f"coreset_size, fewer rows at a time, precision='bf16', or device='cpu'. ({error})"
+            ) from error
 
 
 def upload(array: np.ndarray, device: torch.device) -> torch.Tensor:

@@ -18,7 +18,7 @@ from .arrays import DeviceArray, Rounded, Told, as_tensor, on_its_way
 from .cells import Pieces, prepare_cut, sort_by_group
 from .costs import Costs
 from .functions import prepare_totals
-from .homecoming import Homecoming, can_scale
+from .homecoming import Homecoming, can_come
 from .kernels.rivals import only_nearest
 from .kernels.stepping import go_along
 from .nearest import Lists, Posterior, distances_of, prepare_search, prepare_unlisted
@@ -253,7 +253,7 @@ class DeviceSearch:
         self._moves = sums.moves
         if last:  # nobody will link again, nor go any further
             frame = self.points.frame
-            if can_scale(frame.scale) and not frame.origin.any():
+            if can_come(there, frame.scale) and not frame.origin.any():
                 way.home = home = Homecoming(there, sums.moves, sums.masses, near.neighbors, frame.scale)
                 self._neighbors = (near.neighbors, home.neighbors)
             else:

@@ -175,6 +175,8 @@ def rows_of_tensor(X: torch.Tensor, name: str = "X") -> Rows:
     if X.is_complex() or X.dtype == torch.bool:
         raise ValueError(f"{name} is a tensor of {X.dtype}, but real numbers are needed. Convert it first.")
     X = X.detach()
+    if type(X) is not torch.Tensor:  # launches tell the types of arguments apart
+        X = X.as_subclass(torch.Tensor)
     if X.stride(1) != 1:
         X = X.contiguous()  # kernels read a row as one run
     if X.device.type == "cpu" and X.dtype not in _ON_HOST:
