@@ -46,8 +46,7 @@ class KeptMixture(FittedMixture):
         self._check_fitted()
         model = self
         if check_flag("coreset", coreset) and is_tensor(getattr(getattr(self, "coreset_", None), "points", None)):
-            model = copy(self)
-            model.coreset_ = replace(self.coreset_, points=on_host(self.coreset_.points))
+            model = copy(self)  # which goes by way of `__getstate__`
         save_model(model, path, coreset=coreset)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -90,8 +90,8 @@ def check_memory(device: torch.device, n_points: int, n_features: int, itemsize:
     room = int(USABLE * (free + cached))
     if needed <= room:
         return
-    blocks = [block_bytes(n, n_features, shape) for n in (0, n_points)]
-    fixed = bytes_needed(0, n_features, itemsize, shape) - blocks[0] + blocks[1]
+    fixed = bytes_needed(0, n_features, itemsize, shape) - block_bytes(0, n_features, shape)
+    fixed += block_bytes(n_points, n_features, shape)  # fewer points might do with less
     fits = (room - fixed) * n_points // (needed - fixed)
     half = bytes_needed(n_points, n_features, 2, shape) if itemsize > 2 else needed
     remedies = []
