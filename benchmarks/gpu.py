@@ -1,17 +1,16 @@
-"""Fits on one GPU: the paper's largest run, very many clusters, real sets, peers, and what limits each kernel.
+"""Fits on one GPU: the paper's largest run, very many clusters, real sets, and peers.
 
     python benchmarks/gpu.py                     all parts that the device has room for
-    python benchmarks/gpu.py paper many roofline
+    python benchmarks/gpu.py paper many real
 
 Each part prints one line of JSON for every measurement.  Data are mixtures made on the device, but for `real` and
 parts of `models`, which take the sets of $VCGMM_DATA (see sets.py).  Times are taken warm: a short fit has
-compiled the kernels.
+compiled the kernels.  What limits each kernel is told by roofline.py.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import statistics
 import time
@@ -22,76 +21,19 @@ from typing import Any
 
 import numpy as np
 import torch
-from sets import CIFAR10_TRAIN, SETS, load
+from gpu_data import DEVICE, load_there, mixture, report, seconds
+from sets import SETS
 
 from vcgmm import VCGMM
 from vcgmm.algorithm.frame import Frame
-from vcgmm.gpu.arrays import DeviceArray
-from vcgmm.gpu.cells import cut, sort_by_group
-from vcgmm.gpu.nearest import Posterior, lists_of, prepare_search, unlisted_distances
-from vcgmm.gpu.neighbourhoods import DeviceNeighbourhoods
 from vcgmm.gpu.points import DevicePoints
-from vcgmm.gpu.search import DeviceSearch
 from vcgmm.gpu.seeding import assign
-from vcgmm.gpu.sums import weighted_sums
-from vcgmm.gpu.tiling import aligned, tiling
 
-DEVICE = torch.device("cuda")
-
-#: Values that are made, or compared by brute force, at a time.
-VALUES = 1 << 28
+#: Distances that brute force computes at a time.
 PRODUCTS = 1 << 31
 
-
-def mixture(n: int, n_features: int, n_clusters: int, dtype: torch.dtype) -> torch.Tensor:
-    """Points of a mixture on the device, of unequal clusters that overlap, as machine.mixture makes them."""
-    draws = torch.Generator(DEVICE).manual_seed(0)
-
-    def normal(*shape: int) -> torch.Tensor:
-        return torch.randn(*shape, generator=draws, device=DEVICE)
-
-    n_latent = min(16, n_features)
-    directions = torch.linalg.qr(normal(n_features, n_latent))[0].T
-    centres = normal(n_clusters, n_latent) @ directions
-    # On the host: on the device running sums of floats, and with them the data, would differ from run to run.
-    shares = torch.cumsum(torch.exp(normal(n_clusters)).cpu(), 0).to(DEVICE)
-    X = torch.empty((n, n_features), dtype=dtype, device=DEVICE)
-    step = max(1, VALUES // n_features)
-    for first in range(0, n, step):
-        rows = min(step, n - first)
-        uniforms = torch.rand(rows, generator=draws, device=DEVICE) * shares[-1]
-        labels = torch.searchsorted(shares, uniforms).clamp(max=n_clusters - 1)
-        X[first : first + rows] = (centres[labels] + 0.5 * normal(rows, n_features)).to(dtype)
-    return X
-
-
-def seconds(work: Callable[[], Any]) -> tuple[float, Any]:
-    """Time of some work on the device, and what it gives."""
-    torch.cuda.synchronize()
-    begun = time.perf_counter()
-    result = work()
-    torch.cuda.synchronize()
-    return time.perf_counter() - begun, result
-
-
-def milliseconds(work: Callable[[], Any], repeats: int = 5) -> float:
-    """Median time of a kernel by events, after one run to warm up."""
-    work()
-    times = []
-    for _ in range(repeats):
-        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        begin.record()
-        work()
-        end.record()
-        torch.cuda.synchronize()
-        times.append(begin.elapsed_time(end))
-    return statistics.median(times)
-
-
-def report(part: str, **facts: Any) -> None:
-    """One measurement as a line of JSON."""
-    rounded = {k: float(f"{v:.5g}") if isinstance(v, float) else v for k, v in facts.items()}
-    print(json.dumps({"part": part, **rounded}), flush=True)
+#: Seeds by which it is known how many iterations lead to an error, and fits and peers' runs on each CPU.
+SEEDS, FITS, RUNS = 24, 10, 2
 
 
 def fit(part: str, X: Any, n_clusters: int, repeats: int, **options: Any) -> VCGMM:
@@ -167,7 +109,7 @@ def paper() -> None:
     """The paper's Table 2 in its real size: 10M x 3,072 in bf16."""
     X = mixture(10_000_000, 3072, 100_000, torch.bfloat16)
     for n_clusters in (8192, 16384, 32768):
-        fit("paper", X, n_clusters, 1, precision="bf16")
+        fit("paper", X, n_clusters, 3, precision="bf16")
 
 
 def many() -> None:
@@ -243,7 +185,7 @@ def host() -> None:
 def largest() -> None:
     """100M x 32 in float32 with a million clusters."""
     X = mixture(100_000_000, 32, 1_000_000, torch.float32)
-    fit("largest", X, 1_000_000, 1)
+    fit("largest", X, 1_000_000, 3)
 
 
 def real() -> None:
@@ -287,14 +229,58 @@ def real() -> None:
                 to_error(f"real: {name}, tensor", on_device, on_device, SETS[name], theirs, **others)
 
 
-def load_there(name: str) -> np.ndarray:
-    """A set in float32; of cifar10 as many of the first images as $VCGMM_DATA has, if those are not all."""
-    X = load(
-        f"{os.environ['VCGMM_DATA']}/cifar10.npy" if name == "cifar10" and "VCGMM_DATA" in os.environ else name
-    )
-    if name == "cifar10" and X.dtype == np.uint8:
-        X = X[:CIFAR10_TRAIN] + np.random.default_rng(0).random(X[:CIFAR10_TRAIN].shape, dtype=np.float32)
-    return np.ascontiguousarray(X, dtype=np.float32)
+def turns() -> None:
+    """glove50 beside flash-kmeans, both held to one CPU after the other: much of the time is the host's.
+
+    With the number of iterations after which most of some seeds are at its error.
+    """
+    X = torch.from_numpy(load_there("glove50")).to(DEVICE)
+    n_clusters = SETS["glove50"]
+    error = peers("turns", X, n_clusters, 25, RUNS)
+    if error is None:
+        print("flash-kmeans is not installed", flush=True)
+        return
+    from flash_kmeans import batch_kmeans_Euclid
+
+    def fitted(max_iter: int, seed: int = 0) -> VCGMM:
+        options = {"coreset_size": None, "device": "cuda", "tol": 0.0}
+        return VCGMM(n_clusters, max_iter=max_iter, random_state=seed, **options).fit(X)
+
+    def flash() -> Any:
+        return batch_kmeans_Euclid(X[None], n_clusters, max_iters=25, tol=0.0)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for max_iter in range(4, 12):
+            found = [error_of(X, fitted(max_iter, seed).means_) for seed in range(SEEDS)]
+            n_there = sum(e <= error for e in found)
+            report(
+                "turns", max_iter=max_iter, seeds=SEEDS, at_its_error=n_there, mean_error=statistics.mean(found)
+            )
+            if 2 * n_there > SEEDS:
+                break
+        before, ratios = os.sched_getaffinity(0), []
+        for cpu in sorted(before):
+            os.sched_setaffinity(0, {cpu})
+            fitted(max_iter)
+            ours = statistics.median([seconds(lambda: fitted(max_iter))[0] for _ in range(FITS)])
+            theirs = statistics.median([seconds(flash)[0] for _ in range(RUNS)])
+            ratios.append(theirs / ours)
+            report("turns", cpu=cpu, plain_loop_ms=plain_loop(), ours_ms=1e3 * ours, flash_ms=1e3 * theirs,
+                   times_as_fast=theirs / ours)  # fmt: skip
+        os.sched_setaffinity(0, before)
+    report(
+        "turns", cpus=len(ratios), times_as_fast_median=statistics.median(ratios), least=min(ratios),
+        most=max(ratios), at_5_or_more=sum(ratio >= 5 for ratio in ratios),
+    )  # fmt: skip
+
+
+def plain_loop() -> float:
+    """Milliseconds of 200,000 additions in plain Python: how fast this CPU is just now."""
+    begun, total = time.perf_counter(), 0
+    for number in range(200_000):
+        total += number
+    return 1e3 * (time.perf_counter() - begun)
 
 
 def to_error(part: str, X: Any, on_device: torch.Tensor, n_clusters: int, error: float, **others: Any) -> None:
@@ -351,7 +337,7 @@ def fastkmeans() -> None:
         centres = np.asarray(model.centroids, np.float64)
         report(name, peer="fastkmeans, float32", n_iter=n_iter, total_s=took, error=error_of(X, centres))
 
-    glove = torch.from_numpy(np.ascontiguousarray(load("glove50"), dtype=np.float32)).to(DEVICE)
+    glove = torch.from_numpy(load_there("glove50")).to(DEVICE)
     run("real: glove50", glove, SETS["glove50"])
     run("many", mixture(4_000_000, 128, 100_000, torch.float32), 100_000)
 
@@ -360,94 +346,9 @@ def _host(tensor: torch.Tensor) -> np.ndarray:
     return tensor.double().cpu().numpy()
 
 
-def roofline() -> None:
-    """Bytes and operations of each kernel of an E-step, over the ceilings that this device shows."""
-    bandwidth = _copy_rate()
-    rates = {}
-    for mode, dtype in (("bf16", torch.bfloat16), ("tf32", torch.float32)):
-        torch.backends.cuda.matmul.allow_tf32 = True
-        A = torch.randn(8192, 8192, device=DEVICE).to(dtype)
-        rates[mode] = 2 * 8192**3 / milliseconds(lambda A=A: A @ A) / 1e9
-        torch.backends.cuda.matmul.allow_tf32 = False
-    report("roofline", copy_tb_s=bandwidth, bf16_tflop_s=rates["bf16"], tf32_tflop_s=rates["tf32"])
-    shapes = [(4_000_000, 128, 100_000, torch.float32, "tf32"), (2_000_000, 3072, 8192, torch.bfloat16, "bf16")]
-    for n, n_features, n_clusters, dtype, mode in shapes:
-        _roofline(mixture(n, n_features, n_clusters, dtype), n_clusters, mode, bandwidth, rates[mode])
-
-
-def _copy_rate() -> float:
-    """Terabytes a second, read and written, of a large copy on the device."""
-    big = torch.empty(1 << 31, dtype=torch.uint8, device=DEVICE)
-    other = torch.empty_like(big)
-    return 2 * big.numel() / milliseconds(lambda: other.copy_(big)) / 1e9
-
-
-def _roofline(X: torch.Tensor, n_clusters: int, mode: str, bandwidth: float, rate: float) -> None:
-    n, n_features = X.shape
-    frame = Frame(np.zeros(n_features), 1.0, np.dtype(np.float32))
-    points = DevicePoints(X, 1.0, torch.ones(n, device=DEVICE), frame, mode)
-    model = VCGMM(n_clusters, coreset_size=None, random_state=0, device="cuda", precision=mode, tol=1e-3).fit(X)
-    means = torch.from_numpy(model.means_).to(DEVICE)
-    start = assign(points, means)
-    labels: Any = start.labels
-    search = DeviceSearch(
-        points, labels, DeviceNeighbourhoods(n_clusters, 5, 128, 0, 0, DEVICE), 5, start.error, 1e-12
-    )
-    array: Any = DeviceArray(means)
-    for _ in range(2):
-        search.e_step(array, model.variance_)
-    used, table = aligned(means), search.neighbourhoods.candidates
-    lists, groups = lists_of(table), sort_by_group(search.labels().contiguous(), n_clusters)
-    tiles = tiling(n_features, n / n_clusters, lists.longest, mode)
-    pieces = cut(groups.start, tiles.points, n)
-    n_tiles = int((pieces.table[:, 1] < pieces.table[:, 2]).sum())
-    extra = unlisted_distances(points, search.neighbourhoods.listed, used, search.winners)
-    n_extra = int(torch.isfinite(extra).sum())
-    posterior = Posterior.empty((n, 5), n_clusters, DEVICE).with_facts(len(pieces))
-    winners = search.winners.clone()
-    entries = search.entries()
-    n_entries = int(entries.start[-1])
-    row, mean = X.element_size() * n_features, 4 * n_features
-
-    searching = prepare_search(
-        points, groups.order, pieces, used, lists, used, tiles, mode, winners, old=search.winners, extra=extra,
-        precision=0.5 / model.variance_, posterior=posterior,
-    )  # fmt: skip
-    kernels: dict[str, tuple[Callable[[], Any], float, float]] = {
-        # Every point once, every list of means once for each tile; products of whole tiles.
-        "search_tiles": (
-            searching,
-            n * (row + 80) + n_tiles * 129 * mean,
-            2.0 * n_tiles * tiles.points * 128 * n_features,
-        ),
-        "unlisted (lookup and pairs)": (
-            lambda: unlisted_distances(points, search.neighbourhoods.listed, used, search.winners),
-            n * 5 * (4 + 28 + 4) + n_extra * (row + mean),
-            3.0 * n_extra * n_features,
-        ),
-        "sum_runs and merge_runs": (
-            lambda: weighted_sums(points, entries, used),
-            n_entries * (row + 12) + n_clusters * n_features * 20,
-            3.0 * n_entries * n_features,
-        ),
-        "entries (sort)": (search.entries, n * 5 * 100.0, 0.0),
-    }
-    for name, (work, n_bytes, n_operations) in kernels.items():
-        took = milliseconds(work)
-        report(
-            "roofline", shape=[n, n_features, n_clusters], kernel=name, ms=took, gb=n_bytes / 1e9,
-            tb_s=n_bytes / took / 1e9, of_bandwidth=n_bytes / took / 1e9 / bandwidth,
-            tflop_s=n_operations / took / 1e9, of_rate=n_operations / took / 1e9 / rate,
-        )  # fmt: skip
-    linking = milliseconds(lambda: search.neighbourhoods._link(used), 3)
-    joining = milliseconds(search.neighbourhoods._join, 3)
-    shape = [n, n_features, n_clusters]
-    report("roofline", shape=shape, kernel="linking, every fourth iteration", ms=linking + joining)
-
-
 PARTS: dict[str, Callable[[], None]] = {
-    "roofline": roofline, "many": many, "real": real, "models": models, "host": host, "largest": largest,
-    "paper": paper, "fastkmeans": fastkmeans,
+    "many": many, "real": real, "turns": turns, "models": models, "host": host, "largest": largest, "paper": paper,
+    "fastkmeans": fastkmeans,
 }  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -41,9 +42,17 @@ def test_without_torch_a_gpu_is_an_error_that_says_what_to_install(no_torch: Non
         model.predict(X)
 
 
-def test_auto_takes_the_cpu_where_there_is_nothing_else_and_says_so(no_torch: None) -> None:
+def test_auto_takes_the_cpu_where_there_is_nothing_else_and_says_so(
+    no_torch: None, capsys: pytest.CaptureFixture[str]
+) -> None:
     model = VCGMM(2, random_state=0, device="auto").fit(X)
     assert model.device_ == "cpu"
+    assert capsys.readouterr().err == ""
+    VCGMM(2, random_state=0, device="auto", verbose=1).fit(X)
+    told = capsys.readouterr().err
+    assert "device='auto' takes the CPU. device='cuda' needs torch and Triton, and torch is missing" in told
+    VCGMM(2, random_state=0, verbose=1).fit(X)
+    assert "device" not in capsys.readouterr().err
     expected = VCGMM(2, random_state=0).fit(X)
     assert model.means_.tobytes() == expected.means_.tobytes()
     assert model.predict(X).tolist() == expected.predict(X).tolist()
@@ -69,7 +78,15 @@ def test_auto_predicts_on_the_cpu_what_it_fitted_there(
 def test_what_a_gpu_does_not_offer_is_said_and_auto_takes_the_cpu(changes: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=rf"device='cuda' does not offer .*{next(iter(changes.values()))}.* yet"):
         VCGMM(2, device="cuda", **changes).fit(X)
-    assert backend_of(VCGMM(2, device="auto", **changes)).name == "cpu"
+    taken = backend_of(VCGMM(2, device="auto", **changes))
+    assert taken.name == "cpu"
+    assert taken.remark.startswith("device='auto' takes the CPU: a GPU does not offer ")
+
+
+def test_auto_says_which_gpu_it_took(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backends, "make_gpu", lambda *_: SimpleNamespace(name="cuda:1", remark=""))
+    assert backend_of(VCGMM(2, device="auto")).remark == "device='auto' takes cuda:1."
+    assert backend_of(VCGMM(2, device="cuda:1")).remark == ""
 
 
 def test_streams_are_for_the_cpu() -> None:

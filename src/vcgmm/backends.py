@@ -29,7 +29,15 @@ _CUDA = re.compile(r"cuda(:\d+)?")
 
 
 class Backend(Protocol):
-    """A place to fit at, and to predict."""
+    """A place to fit at, and to predict.
+
+    Attributes
+    ----------
+    remark : str
+        How it came to be chosen, where that was left open; else empty.
+    """
+
+    remark: str
 
     @property
     def name(self) -> str:
@@ -64,9 +72,18 @@ class Backend(Protocol):
 
 
 class CPU:
-    """The processor: numba kernels on threads."""
+    """The processor: numba kernels on threads.
+
+    Parameters
+    ----------
+    remark : str
+        As of every backend.
+    """
 
     name = "cpu"
+
+    def __init__(self, remark: str = "") -> None:
+        self.remark = remark
 
     def fit(
         self,
@@ -112,17 +129,22 @@ class Accelerator(Backend, Protocol):
 def backend_of(model: Any) -> Backend:
     """The backend of a fit, by the parameters of a VCGMM.
 
-    device="auto" takes a GPU where there is one that can do what is asked for; anything else is taken at its word.
+    device="auto" takes a GPU where there is one that can do what is asked for, and remarks on what it took and
+    why; anything else is taken at its word.
     """
     device, precision = check_device(model)
     if device == "cpu":
         return CPU()
     reason = not_offered(model)
     if device == "auto":
+        if reason:
+            return CPU(f"device='auto' takes the CPU: a GPU does not offer {reason} yet.")
         try:
-            return CPU() if reason else make_gpu("cuda", precision)
-        except (ImportError, RuntimeError):
-            return CPU()
+            gpu = make_gpu("cuda", precision)
+        except (ImportError, RuntimeError) as error:
+            return CPU(f"device='auto' takes the CPU. {error}")
+        gpu.remark = f"device='auto' takes {gpu.name}."
+        return gpu
     if reason:
         raise ValueError(f"device={device!r} does not offer {reason} yet: use device='cpu' for it.")
     return make_gpu(device, precision)

@@ -117,11 +117,12 @@ class VCGMM(KeptMixture):
     device : {"cpu", "cuda", "cuda:1", ..., "auto"}, default="cpu"
         Where to fit and predict.  "cuda" is the current GPU, and needs torch: `pip install 'vcgmm[gpu]'`.  Where
         there is none it raises an error; "auto" takes one if there is one that offers what is asked for, else the
-        CPU, and `device_` says which.  X may be a torch tensor, which is used where it lies.  A GPU does not offer
-        yet: search="pointwise", `partial_fit`, dtype="float64".
+        CPU: `device_` says which, and with `verbose` a line also why.  X may be a torch tensor, which is used
+        where it lies.  A GPU does not offer yet: search="pointwise", `partial_fit`, dtype="float64".
     precision : {"tf32", "fp32", "bf16"}, default="tf32"
         What a GPU computes products of coordinates in, about the centre of each cluster.  "bf16" is the fastest
-        for wide rows, and rows from the host are stored in it too: half the memory.  The CPU does not mind it.
+        for wide rows, and rows from the host are stored in it too: half the memory.  Rows of fewer than 64
+        features are multiplied in "tf32" even then.  The CPU does not mind it.
     verbose : int, default=0
         1: a progress line per step on stderr; 2 or more: also a line per EM iteration.
     callbacks : callable, sequence of callables or None, default=None
@@ -364,6 +365,7 @@ class VCGMM(KeptMixture):
             Workers(check_threads(self.n_threads)) as workers,
             make_progress(self.verbose, settings.tol) as progress,
         ):
+            progress.note(backend.remark)
             result = backend.fit(rows, weights, settings, (*callbacks, history), progress, workers, keep)
             self._take_over(result, history, rows.n_samples, dtype, backend)
             self.__dict__.pop("_stream", None)

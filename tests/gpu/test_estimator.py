@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import subprocess
+import sys
 from contextlib import nullcontext
 from typing import Any
 
@@ -350,3 +352,22 @@ def test_a_tensor_on_a_gpu_is_refused_by_the_cpu() -> None:
     X = torch.empty((5, 2), device="meta")  # anything but the host
     with pytest.raises(ValueError, match=r"tensor on meta.*device='cpu'.*X.cpu\(\)"):
         model(device="cpu").fit(X)
+
+
+def test_a_fit_is_the_same_to_the_last_bit_in_another_process(gpu: Any) -> None:
+    if gpu.type != "cuda":
+        pytest.skip("another process has no interpreter that stands for a GPU")
+    program = (
+        "import hashlib, numpy as np\n"
+        "from vcgmm import VCGMM\n"
+        "X = np.random.default_rng(0).normal(size=(20_000, 8)).astype(np.float32)\n"
+        "for init, size in (('two_level', None), ('afkmc2', 5_000)):\n"
+        "    model = VCGMM(100, init=init, coreset_size=size, random_state=0, device='cuda', max_iter=5)\n"
+        "    print(hashlib.sha256(model.fit(X).means_.tobytes()).hexdigest())\n"
+    )
+    told = [
+        subprocess.run([sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True, check=True)
+        for _ in range(2)
+    ]
+    assert told[0].stdout == told[1].stdout
+    assert len(set(told[0].stdout.split())) == 2

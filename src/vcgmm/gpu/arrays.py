@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from .downloads import to_host
 from .functions import FUNCTIONS, UFUNCS
 from .spans import Letter, as_tensors
 from .streams import current_stream
@@ -63,7 +64,7 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
         """A copy on the host."""
         if copy is False:
             raise ValueError("An array on the device cannot be seen from the host without a copy.")
-        return np.asarray(self.tensor.cpu().numpy(), dtype=dtype)
+        return np.asarray(to_host(self.tensor).numpy(), dtype=dtype)
 
     def on_its_way(self) -> Callable[[], np.ndarray]:
         """What waits for a copy that is brought to the host."""

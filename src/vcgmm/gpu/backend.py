@@ -90,6 +90,7 @@ class GPU:
     def __init__(self, device: torch.device, precision: str) -> None:
         self.device = device
         self.precision = precision
+        self.remark = ""
 
     @property
     def name(self) -> str:

@@ -15,6 +15,7 @@ from ..algorithm.frame import Frame
 from ..data import Part, Rows
 from ..evaluation import SAFE_FLOAT32, BlockSum
 from ..parallel import Workers
+from .downloads import put, to_host
 from .nearest import distances_of, nearest_of_all
 from .points import DevicePoints, current
 from .reading import local_blocks, points_in
@@ -89,7 +90,7 @@ class DeviceEvaluator:
     def label_pieces(self, rows: Rows) -> Generator[np.ndarray, None, None]:
         """Nearest mean, some (n,) int32 at a time."""
         for _, ids in self._parts(rows, lambda points: nearest_of_all(points, self.centres)[0]):
-            yield ids[:, 0].cpu().numpy()
+            yield to_host(ids[:, 0]).numpy()
 
     def routing(self, owner: object, neighbors: np.ndarray) -> DeviceRouting:  # noqa: ARG002 (found anew)
         """What `near_label_pieces` needs, made once for an owner of means, and again when it has others."""
@@ -112,36 +113,38 @@ class DeviceEvaluator:
             if full or part.first + len(part) == rows.n_samples:
                 found = routing.labels_of(points_in(self.frame, torch.cat(together), None, "fp32"))
                 together = []
-                yield found.cpu().numpy()
+                yield to_host(found).numpy()
 
-    def _nearest(self, points: DevicePoints, k: int) -> tuple[np.ndarray, np.ndarray]:
+    def _nearest(self, points: DevicePoints, k: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """The k nearest means (n, k) int32, nearest first, and squared distances (n, k) float64, on the device."""
         ids, _ = nearest_of_all(points, self.centres, k)
         every = torch.arange(len(points), device=self.device).repeat_interleave(k)
         exact = distances_of(points, every, ids.view(-1), self.centres).view(-1, k)
         near, order = torch.sort(exact.double(), dim=1, stable=True)
-        return ids.gather(1, order).cpu().numpy(), (near / self.frame.scale**2).cpu().numpy()
+        return ids.gather(1, order), near / self.frame.scale**2
 
     def k_nearest(self, rows: Rows, k: int) -> tuple[np.ndarray, np.ndarray]:
         """The k nearest means (N, k) int32, nearest first, and squared distances (N, k) float64."""
         ids, distances = np.empty((rows.n_samples, k), np.int32), np.empty((rows.n_samples, k))
         for part, found in self._parts(rows, lambda points: self._nearest(points, k)):
             here = slice(part.first, part.first + len(part))
-            ids[here], distances[here] = found
+            put(found[0], ids[here])
+            put(found[1], distances[here])
         return ids, distances
 
     def labels_and_error(self, rows: Rows, weights: np.ndarray | None) -> tuple[np.ndarray, float]:
         """Nearest mean (N,) int32, and the weighted sum of squared distances to it."""
         ids, total = np.empty(rows.n_samples, np.int32), BlockSum(weights)
         for part, (found, distances) in self._parts(rows, lambda points: self._nearest(points, 1)):
-            ids[part.first : part.first + len(part)] = found[:, 0]
-            total.add(part, distances[:, 0])
+            put(found[:, 0], ids[part.first : part.first + len(part)])
+            total.add(part, to_host(distances[:, 0]).numpy())
         return ids, total.value * rows.weight_unit
 
     def error(self, rows: Rows, weights: np.ndarray | None) -> float:
         """Weighted sum of squared distances to the nearest mean."""
         total = BlockSum(weights)
         for part, (_, distances) in self._parts(rows, lambda points: self._nearest(points, 1)):
-            total.add(part, distances[:, 0])
+            total.add(part, to_host(distances[:, 0]).numpy())
         return total.value * rows.weight_unit
 
     def _log_density(self, points: DevicePoints, variance: float) -> np.ndarray:
@@ -157,7 +160,7 @@ class DeviceEvaluator:
             distances = squares - 2 * (block @ self.means.T)
             distances += (block * block).sum(1, keepdim=True)
             out[first : first + step] = torch.logsumexp(distances.clamp_(min=0).mul_(-rate), dim=1)
-        return (out - constant).cpu().numpy()
+        return to_host(out - constant).numpy()
 
     def log_density_parts(self, rows: Rows, variance: float) -> Generator[tuple[Part, np.ndarray], None, None]:
         """Exact log p(y) of every row (n,) float64, part by part."""

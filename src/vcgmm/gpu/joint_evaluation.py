@@ -14,6 +14,7 @@ from ..data import Rows
 from ..kernels.costs import farthest_square
 from ..parallel import Workers
 from .costs import Costs
+from .downloads import put, to_host
 from .evaluation import PRODUCT_VALUES, DeviceEvaluator
 from .joint_routing import JointRouting
 from .points import DevicePoints
@@ -79,7 +80,7 @@ class DeviceJointEvaluator(DeviceEvaluator):
         out = torch.empty(len(points), dtype=torch.int32, device=self.device)
         for part, joints in self._joints(points):
             out[part] = self.clusters[joints.argmax(1)]
-        return out.cpu().numpy()
+        return to_host(out).numpy()
 
     def label_pieces(self, rows: Rows) -> Generator[np.ndarray, None, None]:
         """The cluster with the largest posterior, some (n,) int32 at a time."""
@@ -95,21 +96,22 @@ class DeviceJointEvaluator(DeviceEvaluator):
         k = min(k, len(self.clusters))
         ids, logs = np.empty((rows.n_samples, k), np.int32), np.empty((rows.n_samples, k))
 
-        def work(points: DevicePoints) -> tuple[np.ndarray, np.ndarray]:
+        def work(points: DevicePoints) -> tuple[torch.Tensor, torch.Tensor]:
             found = [torch.topk(joints, k, dim=1) for _, joints in self._joints(points)]
             places, values = torch.cat([one.indices for one in found]), torch.cat([one.values for one in found])
-            return self.clusters[places].cpu().numpy(), (values - values[:, :1]).cpu().numpy()
+            return self.clusters[places], values - values[:, :1]
 
         for part, some in self._parts(rows, work):
             here = slice(part.first, part.first + len(part))
-            ids[here], logs[here] = some
+            put(some[0], ids[here])
+            put(some[1], logs[here])
         return ids, logs
 
     def _log_density(self, points: DevicePoints, variance: float) -> np.ndarray:  # noqa: ARG002 (it has its own)
         out = torch.empty(len(points), dtype=torch.float64, device=self.device)
         for part, joints in self._joints(points):
             out[part] = torch.logsumexp(joints, dim=1)
-        return (out + self.means.shape[1] * self.frame.log_scale).cpu().numpy()
+        return to_host(out + self.means.shape[1] * self.frame.log_scale).numpy()
 
     def _make_routing(self) -> JointRouting:
         natural = self.local.natural(np.dtype(np.float32))

@@ -20,6 +20,9 @@ from .tiling import grain_of
 #: Types in which rows may lie on the device as they are.
 STORED = (torch.float32, torch.bfloat16, torch.float16, torch.uint8, torch.int8)
 
+#: Rows of so many features and more are multiplied in bf16 where that is asked for.
+WIDE = 64
+
 #: Points that are looked at to find their middle, or up to twice as many; at a time, and features of them.
 MIDDLE_ROWS, ROWS, FEATURES = 512, 128, 16
 
@@ -75,7 +78,8 @@ class DevicePoints:
     frame : Frame
         Of the coordinates.
     precision : str
-        "tf32", "fp32" or "bf16": what products of coordinates are computed in.
+        "tf32", "fp32" or "bf16": what products of coordinates are computed in.  Where "bf16" is asked for, those
+        of fewer than `WIDE` features are still computed in "tf32": errors of so few do not average out.
     chores : list of callables
         How the host finds out whether enough of them differ, where it would wait for the device; none where that
         is known.
@@ -87,6 +91,11 @@ class DevicePoints:
     frame: Frame
     precision: str
     chores: list[Callable[[], None]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Short rows are multiplied with more digits."""
+        if self.precision == "bf16" and self.n_features < WIDE:
+            self.precision = "tf32"
 
     def __len__(self) -> int:
         """Number of points N'."""

@@ -12,6 +12,7 @@ import torch
 from ..data import ArrayRows, Part, Rows, UnitRows
 from ..data.rows import PART_BLOCKS
 from ..validation import TWO_DIMENSIONS
+from .downloads import to_host
 
 #: Values that are widened at a time.
 BLOCK_VALUES = 1 << 26
@@ -148,7 +149,7 @@ def rows_on(device: torch.device, rows: Rows) -> TensorRows | None:
 
 def as_array(tensor: torch.Tensor) -> np.ndarray:
     """A tensor as an array on the host, in float32 where NumPy has no such type."""
-    array: np.ndarray = tensor.detach().to("cpu", _ON_HOST.get(tensor.dtype, tensor.dtype)).numpy()
+    array: np.ndarray = to_host(tensor.detach()).to(_ON_HOST.get(tensor.dtype, tensor.dtype)).numpy()
     return array
 
 

@@ -67,6 +67,11 @@ class RichProgress(Progress):
         self._forecast = Forecast(tol)
         self._last: Iteration | None = None
 
+    def note(self, remark: str) -> None:
+        """A line of its own."""
+        if remark:
+            self._console.print(Text(remark), soft_wrap=True)
+
     def start(self, step: str, total: int | None = None) -> None:
         """Begin a step of `total` units; a step still open ends as it stands."""
         self._close()

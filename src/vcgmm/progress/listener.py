@@ -18,6 +18,9 @@ class Progress:
     `finish`. As a context manager it also closes the display when an exception passes through.
     """
 
+    def note(self, remark: str) -> None:
+        """Something to be known before the first step; an empty remark is none."""
+
     def start(self, step: str, total: int | None = None) -> None:
         """Begin a step of `total` units; None where the number is not known."""
 
