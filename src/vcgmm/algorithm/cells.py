@@ -12,6 +12,7 @@ from ..kernels.links import link_groups
 from ..kernels.neighbors import join_neighbourhoods, turn_round
 from ..kernels.sorting import count_sort
 from ..parallel import MOVING, Workers
+from .few_clusters import order_of_all
 from .natural import Natural
 from .places import place_type
 from .random import generator, random_clusters
@@ -112,10 +113,12 @@ class Neighbourhoods:
         """
         rng = generator(self.seed, self.n_updates)
         linked = self.n_updates < LINKED_AT_FIRST or self.n_updates % LINKED_EVERY == 0
+        self.n_updates += 1
+        if self.nearest.shape[1] == len(self.nearest):
+            return self._link_all(natural) if linked else 0
         n_evaluations = self._link(natural, rng) if linked else 0
         if linked or self.n_explore:
             self._join(rng)
-        self.n_updates += 1
         return n_evaluations
 
     def link_anew(self) -> None:
@@ -140,6 +143,13 @@ class Neighbourhoods:
         """Go on from a state."""
         self.neighbors, self.nearest = state["neighbors"], state["nearest"]
         self.candidates, self.n_updates = state["candidates"], state["n_updates"]
+
+    def _link_all(self, natural: Natural) -> int:
+        """Lists that have room for all clusters."""
+        order = order_of_all(natural)
+        self.neighbors[:] = order[:, : self.neighbors.shape[1]]
+        self.nearest[:] = self.candidates[:] = order
+        return order.size
 
     def _link(self, natural: Natural, rng: np.random.Generator) -> int:
         means, n_clusters = natural.means, len(natural.means)

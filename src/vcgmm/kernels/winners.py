@@ -141,7 +141,7 @@ def choose_winners(
     -------
     int, the number of pairs in `absent`
     """
-    n_absent = 0
+    n_absent = int(np.int64(0))
     holder[:] = -1
     width = VECTOR_BYTES // costs.itemsize
     for first in range(0, n, width):
