@@ -1,4 +1,4 @@
-"""Bytes that each launch of a GPU kernel must move, and operations that it does, from its arguments.
+"""Bytes that each launch of a GPU kernel asks for, and operations that it does, from its arguments.
 
 A row of points counts wherever a program reads it, but once where the same program reads it again; a list of means
 counts for each tile that is compared with it, and what is written counts as what is read.  Operations of tensor

@@ -98,3 +98,16 @@ def test_streams_are_for_the_cpu() -> None:
 def test_arrays_are_answered_by_arrays() -> None:
     labels = np.arange(3)
     assert like(X, labels) is labels
+
+
+def test_libraries_that_torch_misses_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    def find_spec(name: str, *_: Any) -> None:
+        if name.startswith("vcgmm.gpu"):
+            raise OSError("libcudart.so.13: cannot open shared object file")
+
+    for name in [name for name in sys.modules if name.startswith("vcgmm.gpu")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(sys, "meta_path", [SimpleNamespace(find_spec=find_spec), *sys.meta_path])
+    with pytest.raises(ImportError, match=r"needs torch, which cannot be loaded: libcudart.so.13: .*device='cpu'"):
+        VCGMM(2, device="cuda").fit(X)
+    assert "cannot be loaded" in backend_of(VCGMM(2, device="auto")).remark

@@ -187,6 +187,11 @@ def make_gpu(device: str, precision: str) -> Accelerator:
     """A GPU as a backend; raises an ImportError or RuntimeError that says what is missing."""
     try:
         from .gpu.backend import GPU, find_device
+    except OSError as error:  # libraries that torch needs
+        raise ImportError(
+            f"device={device!r} needs torch, which cannot be loaded: {error}. Install it anew, or use "
+            f"device='cpu'."
+        ) from error
     except ImportError as error:
         raise ImportError(
             f"device={device!r} needs torch and Triton, and {error.name or error} is missing: install them with "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from vcgmm.algorithm import cells
 from vcgmm.algorithm.cells import Neighbourhoods
 from vcgmm.algorithm.few_clusters import order_of_all
 from vcgmm.algorithm.natural import Natural
@@ -55,6 +56,16 @@ def test_neighbours_are_those_that_are_found_among_many(n_squares: int) -> None:
         assert few.update(natural) == many.update(natural) == N_CLUSTERS**2
     assert few.neighbors.tolist() == many.neighbors.tolist()
     assert few.candidates.tolist() == few.nearest.tolist() == order_of_all(natural).tolist()
+
+
+def test_beyond_few_clusters_they_are_linked_as_many_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cells, "FEW", N_CLUSTERS - 1)
+    monkeypatch.setattr(cells, "order_of_all", lambda _: pytest.fail("they are too many"))
+    with Workers(1) as workers:
+        lists = Neighbourhoods(N_CLUSTERS, 5, N_CLUSTERS, 0, 0, workers)
+        lists.update(clusters(0))
+    assert lists.neighbors.tolist() == order_of_all(clusters(0))[:, :5].tolist()
+    assert (np.sort(lists.candidates, axis=1) == np.arange(N_CLUSTERS)).all()
 
 
 def test_lists_of_all_need_no_exploration_and_are_ordered_now_and_then() -> None:

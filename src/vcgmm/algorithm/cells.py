@@ -21,6 +21,9 @@ from .random import generator, random_clusters
 GROUP_SIZE = 32
 POOL_SIZE = 1024
 
+#: Up to so many clusters are put in order by NumPy where all are candidates of all.
+FEW = 256
+
 #: Share of a list that followers may take.
 FOLLOWERS = 0.5
 
@@ -114,7 +117,7 @@ class Neighbourhoods:
         rng = generator(self.seed, self.n_updates)
         linked = self.n_updates < LINKED_AT_FIRST or self.n_updates % LINKED_EVERY == 0
         self.n_updates += 1
-        if self.nearest.shape[1] == len(self.nearest):
+        if self.nearest.shape[1] == len(self.nearest) <= FEW:
             return self._link_all(natural) if linked else 0
         n_evaluations = self._link(natural, rng) if linked else 0
         if linked or self.n_explore:

@@ -16,14 +16,14 @@ PIECE, LARGE = 1 << 23, 1 << 24
 
 
 def to_host(tensor: torch.Tensor, out: torch.Tensor | None = None) -> torch.Tensor:
-    """A copy of a tensor on the host.
+    """A tensor on the host: itself where it lies there, else a copy, by as many threads as torch is set to use.
 
     Parameters
     ----------
     tensor : tensor
         Of any device.
     out : tensor on the host, optional
-        Of its shape and type, and without gaps: where to put it.
+        Of its shape, of any type, and without gaps: where to put it.
     """
     tensor = as_tensors(tensor)
     if tensor.device.type != "cuda" or tensor.nbytes < LARGE:

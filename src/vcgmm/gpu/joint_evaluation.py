@@ -46,7 +46,7 @@ class DeviceJointEvaluator(DeviceEvaluator):
         advance: Callable[[int], None],
     ) -> None:
         super().__init__(mixture.means, frame, device, workers, advance)
-        self.local = Mixture(self.means.cpu().numpy(), mixture.variances * frame.scale**2, mixture.weights)
+        self.local = Mixture(to_host(self.means).numpy(), mixture.variances * frame.scale**2, mixture.weights)
         self.family = family
         active = np.flatnonzero(mixture.active)
         self.clusters = torch.from_numpy(active.astype(np.int32)).to(device)

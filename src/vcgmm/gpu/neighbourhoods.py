@@ -13,6 +13,7 @@ from ..algorithm.random import generator
 from ..kernels.neighbors import BAND
 from .arena import empty
 from .cells import Groups, sort_by_group
+from .downloads import to_host
 from .kernels.ranking import compare_all, join_lists, list_by_band, mark_listed
 from .nearest import Listed, lists_of
 from .ranking import AT_ONCE, COMPARED, distinct_in_order, in_order, ranked
@@ -143,7 +144,7 @@ class DeviceNeighbourhoods:
         lists = {"neighbors": self.neighbors, "nearest": self.nearest, "candidates": self.candidates}
         if not self.n_updates:
             lists = {name: torch.full_like(ids, -1) for name, ids in lists.items()}
-        return {**{name: ids.cpu().numpy() for name, ids in lists.items()}, "n_updates": self.n_updates}
+        return {**{name: to_host(ids).numpy() for name, ids in lists.items()}, "n_updates": self.n_updates}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on from a state."""

@@ -21,7 +21,7 @@ from .tiling import grain_of
 STORED = (torch.float32, torch.bfloat16, torch.float16, torch.uint8, torch.int8)
 
 #: Rows of so many features and more are multiplied in bf16 where that is asked for.
-WIDE = 64
+LEAST_IN_BF16 = 64
 
 #: Points that are looked at to find their middle, or up to twice as many; at a time, and features of them.
 MIDDLE_ROWS, ROWS, FEATURES = 512, 128, 16
@@ -79,7 +79,7 @@ class DevicePoints:
         Of the coordinates.
     precision : str
         "tf32", "fp32" or "bf16": what products of coordinates are computed in.  Where "bf16" is asked for, those
-        of fewer than `WIDE` features are still computed in "tf32": errors of so few do not average out.
+        of fewer than `LEAST_IN_BF16` features are still computed in "tf32": errors of so few do not average out.
     chores : list of callables
         How the host finds out whether enough of them differ, where it would wait for the device; none where that
         is known.
@@ -94,7 +94,7 @@ class DevicePoints:
 
     def __post_init__(self) -> None:
         """Short rows are multiplied with more digits."""
-        if self.precision == "bf16" and self.n_features < WIDE:
+        if self.precision == "bf16" and self.n_features < LEAST_IN_BF16:
             self.precision = "tf32"
 
     def __len__(self) -> int:

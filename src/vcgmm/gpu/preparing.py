@@ -22,6 +22,7 @@ from ..data import Rows, Selection
 from ..parallel import Workers
 from .constants import equal_weights
 from .coreset import begin_moments, lightweight_coreset
+from .downloads import to_host
 from .hashing import Distinct
 from .lanes import Lanes, Task
 from .memory import Shape, check_memory
@@ -179,7 +180,7 @@ class Plan:
         kind, in_place = self._kind(frame), tensor.dtype in STORED
         self._check_memory(len(tensor), rows.n_features, 0 if in_place else kind.itemsize)
         if points is None:
-            coreset = Coreset(chosen.cpu().numpy(), TensorRows(tensor).all(), drawn.cpu().numpy())
+            coreset = Coreset(to_host(chosen).numpy(), TensorRows(tensor).all(), to_host(drawn).numpy())
         elif weights is None:
             coreset = every_row(points, len(points))
         else:

@@ -21,6 +21,7 @@ from ..algorithm.row_searches import About
 from ..parallel import Workers
 from .arrays import DeviceArray, as_tensor
 from .costs import Costs
+from .downloads import to_host
 from .joint_search import JointNeighbourhoods, joint_statistics
 from .nearest import N_FACTS, nearest_of_all
 from .neighbourhoods import DeviceNeighbourhoods
@@ -116,7 +117,7 @@ class DeviceRowSearch:
     @property
     def neighbors(self) -> np.ndarray:
         """G_c, (C, G) int32."""
-        return self.neighbourhoods.neighbors.cpu().numpy()
+        return to_host(self.neighbourhoods.neighbors).numpy()
 
     def warm_up(self, means: Any) -> tuple[float, int]:
         """A pass without responsibilities: error of the nearest winners, distances computed."""

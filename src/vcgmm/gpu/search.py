@@ -17,6 +17,7 @@ from .arena import empty
 from .arrays import DeviceArray, Rounded, Told, as_tensor, on_its_way
 from .cells import Pieces, prepare_cut, sort_by_group
 from .costs import Costs
+from .downloads import to_host
 from .functions import prepare_totals
 from .homecoming import Homecoming, can_come
 from .kernels.rivals import only_nearest
@@ -318,7 +319,7 @@ class DeviceSearch:
         """All that the next E-step depends on, on the host; points lie in the order in which they were given."""
         return {
             "rows": np.arange(len(self.points)),
-            "winners": self.winners.cpu().numpy(),
+            "winners": to_host(self.winners).numpy(),
             "misplaced": 0,
             "start_error": self.start_error,
             **self.neighbourhoods.state(),

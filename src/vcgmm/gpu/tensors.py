@@ -149,7 +149,9 @@ def rows_on(device: torch.device, rows: Rows) -> TensorRows | None:
 
 def as_array(tensor: torch.Tensor) -> np.ndarray:
     """A tensor as an array on the host, in float32 where NumPy has no such type."""
-    array: np.ndarray = to_host(tensor.detach()).to(_ON_HOST.get(tensor.dtype, tensor.dtype)).numpy()
+    tensor, kind = tensor.detach(), _ON_HOST.get(tensor.dtype)
+    out = None if kind is None else torch.empty(tensor.shape, dtype=kind)
+    array: np.ndarray = to_host(tensor, out).numpy()
     return array
 
 
