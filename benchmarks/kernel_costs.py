@@ -262,12 +262,6 @@ def order_rows(a: Launch) -> Cost:
 
 
 @counts
-def first_distinct(a: Launch) -> Cost:
-    n, n_places = a.grid[0], a.n("n_places")
-    return Cost(n * (n_places * a.each("ids") + a.n("count") * a.each("found")), 2.0 * n * n_places * n_places)
-
-
-@counts
 def join_lists(a: Launch) -> Cost:
     n, n_places = a.grid[0], a.n("n_places")
     return Cost(n * (4 * n_places + 8 * n_places + 4 * a.n("length")), 2.0 * n * n_places * n_places)

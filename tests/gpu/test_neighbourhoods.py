@@ -89,7 +89,6 @@ def test_pools_find_most_of_the_nearest_and_forget_none(device: Any, monkeypatch
     monkeypatch.setattr(module, "POOL_SIZE", 128)
     monkeypatch.setattr(module, "ALL_COMPARED", 128)
     monkeypatch.setattr(module, "COMPARED", 1)  # under the interpreter the other way takes minutes
-    monkeypatch.setattr("vcgmm.gpu.ranking.COMPARED", 1)
     monkeypatch.setattr(module, "POOL_VALUES", 128 * 3 * 5)  # several groups at a time, and not all
     n_clusters = 601
     means = means_of(device, n_clusters)
@@ -131,11 +130,7 @@ def test_the_smallest_come_first_and_ties_by_place(device: Any, monkeypatch: pyt
 
 @pytest.mark.parametrize("largest", [20, 1 << 30])
 @pytest.mark.parametrize("dtype", [torch.int32, torch.int64])
-@pytest.mark.parametrize("compared", [512, 1])  # each with all before it, or sorted
-def test_different_ids_in_the_order_in_which_they_come(
-    device: Any, largest: int, dtype: Any, compared: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("vcgmm.gpu.ranking.COMPARED", compared)
+def test_different_ids_in_the_order_in_which_they_come(device: Any, largest: int, dtype: Any) -> None:
     ids = torch.randint(-1, 20, (40, 37), generator=torch.Generator().manual_seed(0), dtype=dtype)
     ids[0, 0] = largest
     for count in (7, 40):

@@ -16,9 +16,12 @@ from .cells import Groups, sort_by_group
 from .downloads import to_host
 from .kernels.ranking import compare_all, join_lists, list_by_band, mark_listed
 from .nearest import Listed, lists_of
-from .ranking import AT_ONCE, COMPARED, distinct_in_order, in_order, ranked
+from .ranking import distinct_in_order, in_order, ranked
 from .sizes import pieces_of, power_of_two
 from .sorting import label_type
+
+#: Lists of up to so many proposals are joined by comparing each with all before it, so many of those at a time.
+COMPARED, AT_ONCE = 512, 8
 
 #: Up to so many clusters are all compared with one another: on a GPU that is no more work than to divide them.
 ALL_COMPARED = 4096

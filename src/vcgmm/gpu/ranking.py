@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from .arena import empty
-from .kernels.ranking import first_distinct, order_rows, rank_rows
+from .kernels.ranking import order_rows, rank_rows
 from .sizes import pieces_of, power_of_two
 
 #: Rows up to so long are ranked by one program each; of a warp, so many values.
@@ -13,10 +13,6 @@ RANKED, WARP_VALUES = 4096, 1024
 
 #: The places found are compared with so many others at a time.
 OTHERS = 32
-
-#: Rows of up to so many ids are made distinct by comparing each with all before it, so many of those at a time.
-COMPARED, AT_ONCE = 512, 8
-
 
 #: Rows are put in order by comparing all values with one another where those are at most so many comparisons, some
 #: values with some others at a time.
@@ -131,19 +127,6 @@ def distinct_in_order(ids: torch.Tensor, count: int, n_ids: int) -> torch.Tensor
     -------
     (n, count) tensor of the same type, -1 where a row has fewer
     """
-    n_places = ids.shape[1]
-    if n_places > COMPARED:
-        return _distinct_by_sorting(ids, count, n_ids)
-    found = ids.new_empty((len(ids), count))
-    first_distinct[(len(ids),)](
-        ids.contiguous(), n_places, found, count, PLACES=power_of_two(n_places),
-        COUNT=power_of_two(count), AT_ONCE=min(AT_ONCE, power_of_two(n_places)),
-    )  # fmt: skip
-    return found
-
-
-def _distinct_by_sorting(ids: torch.Tensor, count: int, n_ids: int) -> torch.Tensor:
-    """The same for long rows."""
     n_places = ids.shape[1]
     bits = n_places.bit_length()
     few = n_ids <= 1 << (31 - bits)

@@ -115,33 +115,6 @@ def comparable(values):
         return values
 
 
-@launched
-@triton.jit
-def first_distinct(
-    ids,
-    n_places,
-    found,
-    count,
-    PLACES: tl.constexpr,
-    COUNT: tl.constexpr,
-    AT_ONCE: tl.constexpr,
-):
-    """The first `count` different ids of a row, in the order in which they come.
-
-    Parameters
-    ----------
-    ids : (n, n_places) int, IN, -1: none
-    found : (n, count) int, OUT, -1 where a row has fewer
-    PLACES, COUNT : constexpr, powers of two from n_places and from count on
-    AT_ONCE : constexpr, ids that all are compared with at a time
-    """
-    here = ids + tl.program_id(0).to(tl.int64) * n_places
-    target = found + tl.program_id(0).to(tl.int64) * count
-    place = tl.arange(0, PLACES)
-    own = tl.load(here + place, mask=place < n_places, other=-1)
-    store_firsts(own, n_equal_before(own, here, n_places, place, PLACES, AT_ONCE), target, count, COUNT)
-
-
 @triton.jit
 def n_equal_before(own, here, n_places, place, PLACES: tl.constexpr, AT_ONCE: tl.constexpr):
     """How many of the ids at `here` before each place (PLACES,) equal its own (PLACES,): (PLACES,) int32.
@@ -218,7 +191,7 @@ def join_lists(
     proposals : (C, n_places) int32, scratch
     candidates : (C, length) int32, OUT
     PLACES, COUNT : constexpr, powers of two from n_places and from length on
-    AT_ONCE : constexpr, as in `first_distinct`
+    AT_ONCE : constexpr, ids that all are compared with at a time
     """
     cluster = tl.program_id(0).to(tl.int64)
     place = tl.arange(0, PLACES)
