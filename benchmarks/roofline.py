@@ -126,7 +126,7 @@ def profiled(work: Callable[[], Any]) -> dict[str, list[float]]:
         work()
         torch.cuda.synchronize()
     times: dict[str, list[float]] = defaultdict(list)
-    for event in found.events():
+    for event in sorted(found.events(), key=lambda event: event.time_range.start):
         if event.device_type == torch.autograd.DeviceType.CUDA:
             times[event.name].append(event.time_range.elapsed_us() / 1e3)
     return times

@@ -62,7 +62,6 @@ def test_a_count_is_that_of_the_formula(costs: ModuleType) -> None:
         "CENTRES": 16, "FEATURES": 16, "MODE": "fp32",
     }  # fmt: skip
     cost = costs.COUNTS["nearest_of_tiles"](costs.Launch((3,), arguments))
-    assert cost.n_operations == 3 * 2 * 16 * 16 * (
-        16 + 32
-    )  # whole tiles, in three parts; the empty one does nothing
+    # Whole tiles, in three parts; the empty one does nothing.
+    assert cost.n_operations == 3 * 2 * 16 * 16 * (16 + 32)
     assert cost.n_bytes == 10 * (8 + 16) + 23 * (16 + 4) + 2 * 16
