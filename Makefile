@@ -33,12 +33,13 @@ test: lint ## style, types, import direction, then all tests with coverage
 
 # The package's own settings leave the GPU's code out of the coverage, since `make test` does without torch.
 test-gpu-interpreted: $(READY_GPU) ## the GPU's kernels and steps without a GPU, under Triton's interpreter
-	OMP_NUM_THREADS=1 TRITON_INTERPRET=1 $(BIN)/python -m pytest -q -n 2 tests/gpu --cov=src/vcgmm/gpu --cov-config=/dev/null \
+	OMP_NUM_THREADS=1 TRITON_INTERPRET=1 $(BIN)/python -m pytest -q -n 2 tests/gpu tests/contract --cov=src/vcgmm/gpu --cov-config=/dev/null \
 		--cov-report=term-missing:skip-covered --cov-fail-under=95
 
-test-gpu: $(READY_GPU) ## the same tests on a GPU
+# All that does not ask for the CPU fits on the GPU, as far as it is offered there: see tests/conftest.py.
+test-gpu: $(READY_GPU) ## all tests with a GPU, on which fits run too that are told nothing
 	$(BIN)/python -c "import torch; torch.cuda.init()"
-	$(BIN)/python -m pytest -q tests/gpu tests/test_backends.py
+	$(BIN)/python -m pytest -q -n 2 --device=auto
 
 lint: $(READY_TEST) ## style, types and import direction alone
 	$(BIN)/ruff check .

@@ -358,6 +358,14 @@ def seed_by_tables(a: Launch) -> Cost:
 
 
 @counts
+def walk_chains(a: Launch) -> Cost:
+    """A new centre is compared with all proposals of later chains, by a row of the table."""
+    n_proposals = a.n("n_chains") * a.n("length")
+    n_looks = n_proposals * (a.n("n_chains") - 1) / 2
+    return Cost(24 * n_proposals + 20 * n_looks, n_looks)
+
+
+@counts
 def seed_in_cells(a: Launch) -> Cost:
     """Rows of a cell are read for every seed, and compared with its candidates."""
     n_looks = float((a["cell_start"].diff() * a["seed_start"].diff()).sum())

@@ -1,15 +1,17 @@
-"""What all tests share: how Hypothesis runs, and threads."""
+"""What all tests share: how Hypothesis runs, threads, and where fits run."""
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Iterator
+from typing import Any
 
 import numba
 import pytest
 from hypothesis import HealthCheck, settings
 
-from vcgmm import parallel
+from vcgmm import VCGMM, parallel
 from vcgmm.parallel import Workers
 
 # The same examples every time; fewer of them where the kernels run as plain Python.
@@ -29,13 +31,54 @@ def wake_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parallel, "WORTH_WAKING", 0)
 
 
+@pytest.fixture(scope="session")
+def device() -> Any:
+    """A GPU, or the CPU where kernels are interpreted (make test-gpu-interpreted)."""
+    torch = pytest.importorskip("torch", reason="tests of the GPU need torch")
+    if os.environ.get("TRITON_INTERPRET") == "1":
+        return torch.device("cpu")
+    if not torch.cuda.is_available():
+        pytest.skip("no GPU here: make test-gpu-interpreted runs the kernels without one")
+    return torch.device("cuda", torch.cuda.current_device())
+
+
 @pytest.fixture
 def workers() -> Iterator[Workers]:
     with Workers(2) as threads:
         yield threads
 
 
-def pytest_configure() -> None:
-    """Hear Ctrl-C, which tests send to themselves and others: what a shell runs in the background does not."""
+def defaults() -> dict[str, Any]:
+    """What parameters of a VCGMM are where nothing is said."""
+    kept: Any = VCGMM.__init__
+    found: dict[str, Any] = kept.__kwdefaults__
+    return found
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """What is marked `on_cpu` is said of the CPU alone, wherever other fits run."""
+    found = defaults()
+    before = found["device"]
+    if item.get_closest_marker("on_cpu"):
+        found["device"] = "cpu"
+    try:
+        return (yield)
+    finally:
+        found["device"] = before
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Fits of which no test says where they run: --device=auto makes them on a GPU, as far as it offers them."""
+    parser.addoption("--device", default="cpu", help="where fits run that are told nothing")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Where fits run; and hear Ctrl-C, which tests send to themselves and others.
+
+    What a shell runs in the background does not hear it.
+    """
+    device = config.getoption("--device")
+    defaults().update({"device": device} if device == "cpu" else {"device": device, "precision": "fp32"})
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)

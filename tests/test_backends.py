@@ -42,6 +42,7 @@ def test_without_torch_a_gpu_is_an_error_that_says_what_to_install(no_torch: Non
         model.predict(X)
 
 
+@pytest.mark.on_cpu  # it says of each fit where it runs
 def test_auto_takes_the_cpu_where_there_is_nothing_else_and_says_so(
     no_torch: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -62,10 +63,14 @@ def test_auto_takes_the_cpu_where_there_is_nothing_else_and_says_so(
 def test_auto_predicts_on_the_cpu_what_it_fitted_there(
     changes: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    there = object()
+    there = SimpleNamespace(name="cuda:1", remark="")
     monkeypatch.setattr(backends, "make_gpu", lambda *_: there)
     assert predicting_backend_of(VCGMM(2, device="auto")) is there
-    assert predicting_backend_of(VCGMM(2, device="auto", **changes)) is None
+    assert there.remark == "device='auto' takes cuda:1."
+    taken = predicting_backend_of(VCGMM(2, device="auto", **changes))
+    assert taken.name == "cpu"
+    assert taken.remark.startswith("device='auto' takes the CPU: a GPU does not offer ")
+    assert predicting_backend_of(VCGMM(2, device="cuda", **changes)) is there  # taken at its word
 
 
 @pytest.mark.parametrize(
@@ -93,6 +98,22 @@ def test_streams_are_for_the_cpu() -> None:
     with pytest.raises(ValueError, match=r"device='cuda' does not offer partial_fit yet: use device='cpu'"):
         VCGMM(2, device="cuda").partial_fit(X)
     assert VCGMM(2, device="auto", random_state=0).partial_fit(X).device_ == "cpu"
+
+
+def test_auto_says_what_it_took_in_predictions_and_streams_too(
+    no_torch: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = VCGMM(2, random_state=0, device="auto").partial_fit(X)
+    model.predict(X)
+    assert capsys.readouterr().err == ""
+    model.set_params(verbose=1)
+    model.predict(X)
+    assert capsys.readouterr().err.startswith("device='auto' takes the CPU. device='cuda' needs torch")
+    model.partial_fit(X)
+    told = capsys.readouterr().err
+    assert told.startswith("device='auto' takes the CPU: a GPU does not offer partial_fit yet.\n")
+    model.set_params(compute_labels=True).fit(X)
+    assert capsys.readouterr().err.count("takes the CPU") == 1
 
 
 def test_arrays_are_answered_by_arrays() -> None:

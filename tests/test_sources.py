@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import vcgmm
+from digits import digits
 from vcgmm import VCGMM, lightweight_coreset, quantization_error
 from vcgmm.algorithm.coreset import Coreset
 from vcgmm.data import Source
@@ -43,8 +44,14 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def same(a: Coreset, b: Coreset) -> None:
     assert a.points.dtype == b.points.dtype
-    for name in ("indices", "points", "weights"):
+    for name in ("indices", "points"):
         np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
+    alike(a.weights, b.weights)
+
+
+def alike(ours: Any, theirs: Any) -> None:
+    """Equal to the last bit; on a GPU, which adds up rows as they come, nearly so."""
+    np.testing.assert_allclose(ours, theirs, rtol=digits(0.0), atol=digits(0.0))
 
 
 def own_weights(source: Source) -> np.ndarray | None:
@@ -68,17 +75,17 @@ def test_fits_and_all_that_follows_are_those_of_the_array(pair: tuple[Source, np
     expected = VCGMM(16, **options).fit(X, sample_weight=weights)
     model = VCGMM(16, **options).fit(source)
     same(model.coreset_, expected.coreset_)
-    np.testing.assert_array_equal(model.means_, expected.means_)
+    alike(model.means_, expected.means_)
     np.testing.assert_array_equal(model.labels_, expected.labels_)
-    assert (model.variance_, model.lower_bound_) == (expected.variance_, expected.lower_bound_)
-    assert model.inertia_ == expected.inertia_
+    alike((model.variance_, model.lower_bound_), (expected.variance_, expected.lower_bound_))
+    alike(model.inertia_, expected.inertia_)
     np.testing.assert_array_equal(model.predict(source), expected.predict(X))
-    np.testing.assert_array_equal(model.score_samples(source), expected.score_samples(X))
-    np.testing.assert_array_equal(model.predict_proba(source).toarray(), expected.predict_proba(X).toarray())
+    alike(model.score_samples(source), expected.score_samples(X))
+    alike(model.predict_proba(source).toarray(), expected.predict_proba(X).toarray())
     for ours, theirs in zip(model.nearest(source, 3), expected.nearest(X, 3), strict=True):
-        np.testing.assert_array_equal(ours, theirs)
-    assert model.score(source) == expected.score(X, sample_weight=weights)
-    assert model.quantization_error(source) == expected.quantization_error(X, sample_weight=weights)
+        alike(ours, theirs)
+    alike(model.score(source), expected.score(X, sample_weight=weights))
+    alike(model.quantization_error(source), expected.quantization_error(X, sample_weight=weights))
     assert quantization_error(source, model.means_) == quantization_error(X, model.means_, weights)
 
 
@@ -88,8 +95,8 @@ def test_refinement_is_that_of_the_array(pair: tuple[Source, np.ndarray]) -> Non
     settings: dict[str, Any] = {"coreset_size": 300, "refine": 2, "random_state": 0}
     model = VCGMM(16, **settings).fit(source)
     expected = VCGMM(16, **settings).fit(X, sample_weight=weights)
-    np.testing.assert_array_equal(model.means_, expected.means_)
-    np.testing.assert_allclose(model.refine_bounds_, expected.refine_bounds_, rtol=1e-12)
+    alike(model.means_, expected.means_)
+    np.testing.assert_allclose(model.refine_bounds_, expected.refine_bounds_, rtol=digits(1e-12))
     plain = VCGMM(16, coreset_size=300, random_state=0).fit(source)
     assert model.quantization_error(source) < plain.quantization_error(source)
 
@@ -113,7 +120,7 @@ def test_all_rows_of_a_source_are_taken_where_they_are_asked_for(pair: tuple[Sou
     model = VCGMM(16, coreset_size=None, random_state=0).fit(source)
     expected = VCGMM(16, coreset_size=None, random_state=0).fit(X, sample_weight=weights)
     same(model.coreset_, expected.coreset_)
-    np.testing.assert_array_equal(model.means_, expected.means_)
+    alike(model.means_, expected.means_)
 
 
 @pytest.mark.parametrize("values", [4, 1000, 1 << 22])
@@ -333,6 +340,7 @@ def test_labels_and_densities_go_straight_to_a_file(tmp_path: Path, suffix: str)
         np.testing.assert_array_equal(np.asarray(scores)[:, 0], model.score_samples(X))
 
 
+@pytest.mark.on_cpu  # a GPU refuses rows that are so far away
 @pytest.mark.parametrize("together", [1, 1 << 25])
 def test_approximate_labels_are_those_of_the_array(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, together: int

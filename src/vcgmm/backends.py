@@ -17,6 +17,8 @@ from .algorithm.pipeline import Result, resume, run
 from .algorithm.settings import Settings
 from .algorithm.snapshot import Keep, Snapshot
 from .data import Rows
+from .evaluation import Evaluator
+from .joint_evaluation import JointEvaluator
 from .mixture_parameters import check_kind
 from .parallel import Workers
 from .progress import Callback, Progress
@@ -70,6 +72,16 @@ class Backend(Protocol):
         """A fit from a snapshot on, as `pipeline.resume`."""
         ...
 
+    def evaluator(self, means: np.ndarray, frame: Frame, workers: Workers, advance: Callable[[int], None]) -> Any:
+        """Fitted means ready for searches."""
+        ...
+
+    def joint_evaluator(
+        self, mixture: Mixture, family: Family, frame: Frame, workers: Workers, advance: Callable[[int], None]
+    ) -> Any:
+        """A fitted mixture with weights and variances of its own, likewise."""
+        ...
+
 
 class CPU:
     """The processor: numba kernels on threads.
@@ -111,19 +123,17 @@ class CPU:
         """A fit from a snapshot on."""
         return resume(snapshot, callbacks, progress, workers, keep, complete=complete)
 
-
-class Accelerator(Backend, Protocol):
-    """A backend that also searches the means of a fitted model in its own way."""
-
-    def evaluator(self, means: np.ndarray, frame: Frame, workers: Workers, advance: Callable[[int], None]) -> Any:
+    def evaluator(
+        self, means: np.ndarray, frame: Frame, workers: Workers, advance: Callable[[int], None]
+    ) -> Evaluator:
         """Fitted means ready for searches."""
-        ...
+        return Evaluator(means, frame, workers, advance)
 
     def joint_evaluator(
-        self, mixture: Mixture, family: Family, frame: Frame, workers: Workers, advance: Callable[[int], None]
-    ) -> Any:
+        self, mixture: Mixture, _family: Family, frame: Frame, workers: Workers, advance: Callable[[int], None]
+    ) -> JointEvaluator:
         """A fitted mixture with weights and variances of its own, likewise."""
-        ...
+        return JointEvaluator(mixture, frame, workers, advance)
 
 
 def backend_of(model: Any) -> Backend:
@@ -137,32 +147,40 @@ def backend_of(model: Any) -> Backend:
         return CPU()
     reason = not_offered(model)
     if device == "auto":
-        if reason:
-            return CPU(f"device='auto' takes the CPU: a GPU does not offer {reason} yet.")
-        try:
-            gpu = make_gpu("cuda", precision)
-        except (ImportError, RuntimeError) as error:
-            return CPU(f"device='auto' takes the CPU. {error}")
-        gpu.remark = f"device='auto' takes {gpu.name}."
-        return gpu
+        return _automatic(reason, precision)
     if reason:
         raise ValueError(f"device={device!r} does not offer {reason} yet: use device='cpu' for it.")
     return make_gpu(device, precision)
 
 
-def predicting_backend_of(model: Any) -> Accelerator | None:
-    """Where a fitted model predicts; None: on the CPU."""
+def predicting_backend_of(model: Any) -> Backend:
+    """Where a fitted model predicts, likewise; a GPU also predicts by what it could not have fitted."""
     device, precision = check_device(model)
     if device == "cpu":
-        return None
-    if device != "auto":
-        return make_gpu(device, precision)
-    if not_offered(model):  # then it was fitted on the CPU, and predicts there in the same type
-        return None
+        return CPU()
+    if device == "auto":  # what was fitted on the CPU predicts there, in the same type
+        return _automatic(not_offered(model), precision)
+    return make_gpu(device, precision)
+
+
+def streaming_backend_of(model: Any) -> Backend:
+    """Where `partial_fit` goes on, likewise: no GPU offers it."""
+    device, precision = check_device(model)
+    if device not in ("cpu", "auto"):
+        raise ValueError(f"device={device!r} does not offer partial_fit yet: use device='cpu' for it.")
+    return CPU() if device == "cpu" else _automatic("partial_fit", precision)
+
+
+def _automatic(reason: str, precision: str) -> Backend:
+    """What device="auto" takes, and why; `reason`: what a GPU does not offer of what is asked for, if anything."""
+    if reason:
+        return CPU(f"device='auto' takes the CPU: a GPU does not offer {reason} yet.")
     try:
-        return make_gpu("cuda", precision)
-    except (ImportError, RuntimeError):
-        return None
+        gpu = make_gpu("cuda", precision)
+    except (ImportError, RuntimeError) as error:
+        return CPU(f"device='auto' takes the CPU. {error}")
+    gpu.remark = f"device='auto' takes {gpu.name}."
+    return gpu
 
 
 def check_device(model: Any) -> tuple[str, str]:
@@ -183,7 +201,7 @@ def not_offered(model: Any) -> str:
     return ""
 
 
-def make_gpu(device: str, precision: str) -> Accelerator:
+def make_gpu(device: str, precision: str) -> Backend:
     """A GPU as a backend; raises an ImportError or RuntimeError that says what is missing."""
     try:
         from .gpu.backend import GPU, find_device

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .algorithm.online import Model
 from .algorithm.pipeline import Result
-from .backends import Backend, backend_of, check_device, on_host, rows_of
+from .backends import Backend, backend_of, on_host, predicting_backend_of, rows_of
 from .coreset import Coreset, coreset_of, unpack
 from .data import ArrayRows, Rows
 from .keeping import KeptMixture
@@ -329,8 +329,6 @@ class VCGMM(KeptMixture):
         >>> np.sort(model.means_.ravel().round()).astype(int).tolist(), model.coreset_.n_samples
         ([-10, 0, 10], 10000)
         """
-        if check_device(self)[0] not in ("cpu", "auto"):
-            raise ValueError(f"device={self.device!r} does not offer partial_fit yet: use device='cpu' for it.")
         before = dict(self.__dict__)
         try:
             result = absorb_rows(self, X, sample_weight)
@@ -441,7 +439,7 @@ class VCGMM(KeptMixture):
     def _label(self, rows: Rows, weights: np.ndarray | None, workers: Workers, progress: Progress) -> None:
         """What `predict` says of every row, and the error."""
         progress.start("labels", rows.n_samples)
-        evaluator = self._evaluator(workers, progress)
+        evaluator = self._evaluator(predicting_backend_of(self), workers, progress)
         self.labels_, self.inertia_ = evaluator.labels_and_error(rows, weights)
         progress.finish()
 

@@ -17,12 +17,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from .algorithm.frame import Frame
 from .algorithm.models.families import FAMILIES
-from .backends import like, on_host, predicting_backend_of, rows_of
+from .backends import Backend, like, on_host, predicting_backend_of, rows_of
 from .coreset import unpack
 from .data import ArrayRows, Rows
 from .data.appending import appending
-from .evaluation import FEW_COMPONENTS, Evaluator, gathered
-from .joint_evaluation import JointEvaluator
+from .evaluation import FEW_COMPONENTS, gathered
 from .mixture_parameters import fitted_kind, fitted_metric, in_metric, is_shared, mixture_of, n_parameters
 from .parallel import Workers
 from .progress import Progress, make_progress
@@ -295,17 +294,14 @@ class FittedMixture(DensityMixin, BaseEstimator):
     def _evaluate(self, step: str, rows: Rows) -> Iterator[Any]:
         """The fitted means ready for exact searches, with threads and progress."""
         with Workers(check_threads(self.n_threads)) as workers, make_progress(self.verbose) as progress:
+            backend = predicting_backend_of(self)
+            progress.note(backend.remark)
             progress.start(step, rows.n_samples)
-            yield self._evaluator(workers, progress)
+            yield self._evaluator(backend, workers, progress)
             progress.finish()
 
-    def _evaluator(self, workers: Workers, progress: Progress) -> Any:
-        backend = predicting_backend_of(self)
-        if backend is not None and not is_shared(self):
-            family = FAMILIES[fitted_kind(self)[0]]
-            return backend.joint_evaluator(mixture_of(self), family, self._frame, workers, progress.advance)
-        if backend is not None:
-            return backend.evaluator(self.means_, self._frame, workers, progress.advance)
+    def _evaluator(self, backend: Backend, workers: Workers, progress: Progress) -> Any:
         if is_shared(self):
-            return Evaluator(self.means_, self._frame, workers, progress.advance)
-        return JointEvaluator(mixture_of(self), self._frame, workers, progress.advance)
+            return backend.evaluator(self.means_, self._frame, workers, progress.advance)
+        family = FAMILIES[fitted_kind(self)[0]]
+        return backend.joint_evaluator(mixture_of(self), family, self._frame, workers, progress.advance)

@@ -22,6 +22,7 @@ from .algorithm.online import Model, add_block
 from .algorithm.pipeline import Result, run
 from .algorithm.settings import Settings
 from .algorithm.stream import Stream, absorb, begin
+from .backends import streaming_backend_of
 from .coreset import Coreset, unpack
 from .data import ArrayRows, Rows, UnitRows
 from .mixture_parameters import fitted_metric, in_metric
@@ -51,6 +52,7 @@ def absorb_rows(model: Any, X: Any, sample_weight: Any) -> Result | None:
     X : array-like of shape (N, D), source or Coreset
     sample_weight : array-like of shape (N,) or None
     """
+    backend = streaming_backend_of(model)
     callbacks = check_callbacks(model.callbacks)
     check_verbosity(model.verbose)
     n_rows = X.n_samples if isinstance(X, Coreset) else None
@@ -76,6 +78,7 @@ def absorb_rows(model: Any, X: Any, sample_weight: Any) -> Result | None:
         Workers(check_threads(model.n_threads)) as workers,
         make_progress(model.verbose, settings.tol) as progress,
     ):
+        progress.note(backend.remark)
         for block in _blocks(rows, weights):
             ended = _absorb_block(model, block, n_rows or len(block[0]), settings, callbacks, progress, workers)
             result = result if ended is None else ended

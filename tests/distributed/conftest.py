@@ -11,6 +11,11 @@ import pytest
 from distributed import Client, LocalCluster
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Fits over Dask are held to local ones on the CPU, to the last digits."""
+    item.add_marker(pytest.mark.on_cpu)
+
+
 @pytest.fixture(scope="session")
 def client() -> Iterator[Client]:
     """Workers are threads of this process: quick, and coverage sees what they do."""

@@ -2,21 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import pytest
-
-
-@pytest.fixture(scope="session")
-def device() -> Any:
-    """A GPU, or the CPU where kernels are interpreted."""
-    torch = pytest.importorskip("torch", reason="tests of the GPU need torch")
-    if os.environ.get("TRITON_INTERPRET") == "1":
-        return torch.device("cpu")
-    if not torch.cuda.is_available():
-        pytest.skip("no GPU here: make test-gpu-interpreted runs the kernels without one")
-    return torch.device("cuda", torch.cuda.current_device())
 
 
 @pytest.fixture

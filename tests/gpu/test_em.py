@@ -10,7 +10,6 @@ import pytest
 torch = pytest.importorskip("torch", reason="tests of the GPU need torch")
 pytest.importorskip("triton", reason="tests of the GPU need Triton")
 
-from vcgmm.algorithm import reference  # noqa: E402
 from vcgmm.algorithm.blocked import BlockedSearch  # noqa: E402
 from vcgmm.algorithm.bound import lower_bound  # noqa: E402
 from vcgmm.algorithm.frame import Frame  # noqa: E402
@@ -90,21 +89,6 @@ def test_e_steps_are_those_of_the_cpu(device: Any, precision: str, n_candidates:
     assert (there.neighbors[:, 0] == np.arange(N_CLUSTERS)).all()
 
 
-def test_with_all_clusters_as_winners_it_is_exact_em(device: Any) -> None:
-    Y, gamma, mu = problem()
-    start = assign(Y, gamma, mu, INLINE)
-    search = device_search(device, "fp32", N_CLUSTERS, N_CLUSTERS, start.labels, start.error)
-    variance = 0.5
-    statistics = search.e_step(on(device, mu), variance)
-    joint = reference.log_joint(Y.astype(np.float64), mu, variance)
-    s = np.exp(joint - joint.max(1, keepdims=True))
-    s /= s.sum(1, keepdims=True)
-    masses = (gamma[:, None] * s).sum(0)
-    np.testing.assert_allclose(on_host(statistics.masses), masses, rtol=1e-4)
-    new, _ = m_step(statistics, 1e-12, search.scatter)
-    np.testing.assert_allclose(on_host(new), (gamma[:, None] * s).T @ Y / masses[:, None], atol=1e-4)
-
-
 def test_a_scatter_is_taken_with_the_last_responsibilities(device: Any) -> None:
     Y, gamma, mu = problem()
     start = assign(Y, gamma, mu, INLINE)
@@ -129,15 +113,6 @@ def test_a_bound_does_not_fall_and_runs_are_the_same_to_the_last_bit(device: Any
         assert sums == sorted(sums)
         results.append((sums, on_host(statistics.shifts).tobytes(), search.winners.cpu().numpy().tobytes()))
     assert results[0] == results[1]
-
-
-def test_a_warm_up_tells_the_error_of_the_nearest(device: Any) -> None:
-    Y, gamma, mu = problem()
-    start = assign(Y, gamma, mu, INLINE)
-    search = device_search(device, "fp32", N_CLUSTERS, 3, start.labels, start.error)
-    error, n_evaluations = search.warm_up(on(device, mu))
-    assert error == pytest.approx(start.error, rel=1e-5)
-    assert n_evaluations == N_CLUSTERS**2 + len(Y) * N_CLUSTERS
 
 
 def test_a_search_goes_on_from_its_state(device: Any) -> None:

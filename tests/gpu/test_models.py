@@ -114,21 +114,6 @@ def test_with_all_clusters_as_winners_it_is_exact_em(device: Any, kind: str) -> 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_bound_does_not_fall_though_lists_are_short(device: Any, kind: str) -> None:
-    _, _, mixture = problem(kind)
-    search = search_of(device, kind, 3, 4)
-    now, bounds = there(device, mixture), []
-    for step in range(6):
-        found = search.joint_e_step(now)
-        bounds.append(found.log_sum)
-        now = joint_m_step(found, now, FAMILIES[kind], learned=True, floor=np.array([1e-9]))
-        if step == 3:
-            search.link_anew()
-    assert (np.diff(bounds) > -1e-4).all()
-    assert bounds[-1] > bounds[0]
-
-
-@pytest.mark.parametrize("kind", KINDS)
 def test_neighbours_have_the_largest_mean_joints(device: Any, kind: str) -> None:
     _, _, mixture = problem(kind, n_clusters=9)
     search = search_of(device, kind, 3, 9)

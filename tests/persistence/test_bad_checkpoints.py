@@ -244,6 +244,7 @@ FORGED: dict[str, tuple[Change, str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.on_cpu  # what is forged is a state of the CPU
 @pytest.mark.parametrize("name", FORGED)
 def test_forged_checkpoints_are_refused(path: Path, name: str) -> None:
     change, message = FORGED[name]

@@ -120,6 +120,7 @@ def test_every_checkpoint_leads_to_the_same_end(tmp_path: Path, setting: str) ->
         assert again._training["dtype"] == "float32"
 
 
+@pytest.mark.on_cpu  # a GPU leaves rows where they are
 @pytest.mark.parametrize("covariance_type", ["isotropic", "diag"])
 def test_wide_rows_that_were_written_by_cluster_come_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, covariance_type: str
@@ -229,6 +230,7 @@ def test_a_warm_start_goes_on_too(tmp_path: Path) -> None:
         assert one == other
 
 
+@pytest.mark.on_cpu  # a fit goes on where it began, whatever "auto" would say
 def test_parameters_come_back_but_for_those_of_the_run(tmp_path: Path) -> None:
     path = tmp_path / "run.ckpt"
     state = np.random.RandomState(5)

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from .arena import empty
+from .cells import Groups
 from .kernels.seeding import seed_in_cells
 from .kernels.tables import PITCH, fill_tables, seed_by_tables
 from .partition import Partition, columns_of
@@ -88,7 +89,9 @@ def seed_cells(
     sample = replace(cells, groups=cells.sampled(sample_start, draw(n_sampled)), sizes=counts)
     n_values = int(bounds[2, n_cells]) * PITCH.value
     by_tables = n_seeds > 0 and int(counts.max()) <= TABLE_ROWS and n_values <= TABLE_VALUES
-    tables = _fill_tables(points, sample, table_start, n_values) if by_tables else None
+    tables = None
+    if by_tables:
+        tables = _fill_tables(points, sample.groups, int(counts.max()), table_start, n_values)
     rows = empty((n_seeds,), torch.int64, device)
     potentials = empty((n_seeds,), torch.float64, device)
     if n_seeds:
@@ -100,15 +103,22 @@ def seed_cells(
     return CellSeeds(rows, potentials, start, bounds[1, : n_cells + 1])
 
 
+def table_of(points: DevicePoints, rows: torch.Tensor) -> tuple[torch.Tensor, int]:
+    """Squared distances between these points (n,) int64, (n * pitch,) float32, and the pitch from row to row."""
+    n_rows = len(rows)
+    bounds = upload(np.array([0, n_rows], np.int64), points.device)
+    pitch = pieces_of(n_rows, PITCH.value) * PITCH.value
+    return _fill_tables(points, Groups(rows, bounds), n_rows, bounds, n_rows * pitch), pitch
+
+
 def _fill_tables(
-    points: DevicePoints, sample: Partition, table_start: torch.Tensor, n_values: int
+    points: DevicePoints, groups: Groups, longest: int, table_start: torch.Tensor, n_values: int
 ) -> torch.Tensor:
     """All distances between the rows of each cell, so many values in all, which begin at multiples of `PITCH`."""
-    groups, sizes = sample.groups, sample.sizes
     tables = empty((n_values,), torch.float32, points.device)
-    n_tiles = pieces_of(int(sizes.max()), TILE)
+    n_tiles = pieces_of(longest, TILE)
     columns = columns_of(points, groups.order)
-    fill_tables[(len(sizes), n_tiles * n_tiles)](
+    fill_tables[(len(groups.start) - 1, n_tiles * n_tiles)](
         columns, len(groups.order), points.n_features, groups.start, table_start, tables, n_tiles, TILE=TILE,
         FEATURES=TABLE_FEATURES, num_stages=1,
     )  # fmt: skip

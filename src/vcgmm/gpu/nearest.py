@@ -12,6 +12,7 @@ from .arena import empty
 from .cells import Groups, Pieces, cut
 from .constants import equal_starts
 from .costs import Costs
+from .kernels.forms import LARGEST
 from .kernels.narrow import nearest_of_tiles
 from .kernels.search import search_tiles, unlisted_costs
 from .kernels.sums import pair_distances
@@ -220,6 +221,7 @@ def prepare_search(
     `per_row` times as large or a bit more.
     """
     n_best = winners.shape[1]
+    rate = min(precision, LARGEST.value) if isinstance(precision, float) else precision  # as kernels have floats
     form, precisions, offsets = Costs.parts(costs, centres)
     return search_tiles.bound(
         (len(pieces),),
@@ -240,7 +242,7 @@ def prepare_search(
         winners if old is None else old,
         winners if extra is None else extra,
         points.weights,
-        precision,
+        rate,
         winners,
         winners if near is None else near,
         winners if posterior is None else posterior.shares,
@@ -259,7 +261,7 @@ def prepare_search(
         POSTERIOR=posterior is not None,
         PER_ROW=per_row,
         BY_PLACE=by_place,
-        TOLD=not isinstance(precision, float),
+        TOLD=not isinstance(rate, float),
         num_warps=tiles.n_warps,
         num_stages=tiles.n_stages,
         maxnreg=None if form == "own" else tiles.n_registers,  # it has two products to compute

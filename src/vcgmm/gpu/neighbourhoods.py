@@ -145,8 +145,8 @@ class DeviceNeighbourhoods:
     def state(self) -> dict[str, Any]:
         """All that the next update depends on, on the host."""
         lists = {"neighbors": self.neighbors, "nearest": self.nearest, "candidates": self.candidates}
-        if not self.n_updates:
-            lists = {name: torch.full_like(ids, -1) for name, ids in lists.items()}
+        if not self.n_updates:  # nobody is known to be near, and nobody looks at the others before the first
+            lists = {name: torch.full_like(ids, -1 if name == "nearest" else 0) for name, ids in lists.items()}
         return {**{name: to_host(ids).numpy() for name, ids in lists.items()}, "n_updates": self.n_updates}
 
     def restore(self, state: dict[str, Any]) -> None:

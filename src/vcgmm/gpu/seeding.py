@@ -8,15 +8,20 @@ import numpy as np
 import torch
 
 from ..algorithm.seeding import Start
-from ..kernels.seeding import run_chains
 from .arrays import DeviceArray
 from .exact import Urn
+from .greedy import table_of
 from .hashing import row_hashes
+from .kernels.chains import walk_chains
 from .nearest import distances_of, nearest_of_all
 from .points import DevicePoints
 
-#: Markov chains run together: their distances to all earlier centres are one matrix product.
-CHAINS = 256
+#: Markov chains run together, and their proposals, at most: distances to all earlier centres are one matrix
+#: product, those among themselves another.
+CHAINS, PROPOSALS = 256, 8192
+
+#: Proposals of later chains that are compared with a new centre at a time.
+COMPARED = 1024
 
 #: Distances below this share of the squared norms are rounding, in float32: they are taken anew, directly.
 CANCELLED = 1e-4
@@ -108,29 +113,65 @@ def afkmc2(
     proposal = 0.5 * masses / spread + 0.5 * weights / total if float(spread) > 0 else weights / total
     shape = (n_clusters - 1, chain_length)
     drawn = Urn(proposal).draw(_uniforms(rng, shape, device).view(-1)).view(shape)
-    uniforms = rng.random(shape)
+    uniforms = _uniforms(rng, shape, device)
     potential = weights / proposal.clamp(min=torch.finfo(torch.float64).tiny)
     n_evaluations = len(points)
-    for begin in range(0, n_clusters - 1, CHAINS):
-        batch = drawn[begin : begin + CHAINS]
-        here = points.at(batch.reshape(-1))
-        near = nearest_squares(here, points.at(rows[: begin + 1]))
-        places = np.empty(len(batch), np.int64)
-        run_chains(
-            here.cpu().numpy(), potential[batch].cpu().numpy(), near.double().view(batch.shape).cpu().numpy(),
-            uniforms[begin : begin + CHAINS], places,
-        )  # fmt: skip
-        n_evaluations += batch.numel() * (begin + 1) + chain_length * len(batch) * (len(batch) - 1) // 2
-        chosen = torch.from_numpy(places).to(device)
-        rows[begin + 1 : begin + 1 + len(batch)] = batch.reshape(-1)[chosen.clamp(min=0)]
-        known = np.concatenate([np.ones(begin + 1, bool), places >= 0])
-        for place in begin + 1 + np.flatnonzero(places < 0):  # a chain that met nothing but centres
-            found = torch.from_numpy(np.flatnonzero(known)).to(device)
-            rows[place] = _far_from_all(points, rows[found], rng)
-            known[place] = True
-            n_evaluations += len(points) * len(found)
+    is_new = torch.ones(n_clusters, dtype=torch.bool, device=device)
+    n_lost = 0
+    at_once = max(1, min(CHAINS, PROPOSALS // chain_length))
+    for begin in range(0, n_clusters - 1, at_once):
+        batch = drawn[begin : begin + at_once]
+        proposed = batch.reshape(-1)
+        near = nearest_squares(points.at(proposed), points.at(rows[: begin + 1])).double().view(batch.shape)
+        chosen = run_chains(points, batch, potential[batch], near, uniforms[begin : begin + at_once])
+        new = slice(begin + 1, begin + 1 + len(batch))
+        is_new[new] = chosen >= 0
+        # All that such a chain has met are centres: its first proposal, which is one, stands in for a new one.
+        firsts = torch.arange(0, len(proposed), chain_length, device=device)
+        rows[new] = proposed[torch.where(chosen >= 0, chosen, firsts)]
+        n_lost += int((chosen < 0).sum())
+        n_evaluations += len(proposed) * (begin + 1) + len(proposed) * (len(proposed) - 1) // 2
         advance(len(batch))
+    if n_lost:
+        rows[~is_new] = _by_distance(points, rows[is_new], n_lost, rng)
+        n_evaluations += len(points) * n_clusters
     return rows, n_evaluations
+
+
+def run_chains(
+    points: DevicePoints,
+    proposals: torch.Tensor,
+    potential: torch.Tensor,
+    distances: torch.Tensor,
+    uniforms: torch.Tensor,
+) -> torch.Tensor:
+    """A batch of Markov chains, one new centre each, as `kernels.seeding.run_chains`.
+
+    Parameters
+    ----------
+    points : DevicePoints
+    proposals : (b, m) int64 tensor
+        Points proposed.
+    potential : (b, m) float64 tensor
+        gamma_n / q_n of them.
+    distances : (b, m) float64 tensor
+        Squared distance to the nearest centre of earlier batches; in the end also to those of the chains before.
+    uniforms : (b, m) float64 tensor
+
+    Returns
+    -------
+    chosen : (b,) int64 tensor
+        Proposals that became centres, chain * m + step; -1 where every state of the chain was a centre already.
+    """
+    n_chains, length = proposals.shape
+    chosen = torch.empty(n_chains, dtype=torch.int64, device=points.device)
+    # One chain alone is compared with no other.
+    table, pitch = table_of(points, proposals.reshape(-1)) if n_chains > 1 else (distances, 0)
+    walk_chains[(1,)](
+        table, pitch, potential.contiguous(), distances, uniforms.contiguous(), n_chains, length, chosen,
+        PROPOSALS=COMPARED,
+    )  # fmt: skip
+    return chosen
 
 
 def kmeans_plus_plus(
@@ -161,15 +202,30 @@ def random_points(points: DevicePoints, n_clusters: int, rng: np.random.Generato
     return order[torch.cat([firsts, repeated])[:n_clusters]]
 
 
-def _far_from_all(points: DevicePoints, rows: torch.Tensor, rng: np.random.Generator) -> torch.Tensor:
-    """A point drawn by gamma d^2, d the distance to the nearest of these rows."""
-    near = torch.full((len(points),), torch.inf, device=points.device)
-    centres = points.at(rows)
+def _by_distance(
+    points: DevicePoints, centres: torch.Tensor, n_more: int, rng: np.random.Generator
+) -> torch.Tensor:
+    """More points, (n_more,) int64, one by one by gamma d^2, d the distance to the nearest centre by then.
+
+    Parameters
+    ----------
+    points : DevicePoints
+    centres : (k,) int64 tensor
+        Points that are centres already.
+    n_more : int
+    rng : numpy Generator
+    """
+    near = torch.empty(len(points), device=points.device)
+    known = points.at(centres)
     for part in points.blocks():
-        near[part] = nearest_squares(points.at(part), centres)
-    urn = Urn(points.weights * near)
-    urn = Urn(points.weights) if urn.is_empty else urn
-    return urn.draw(_uniforms(rng, (1,), points.device))[0]
+        near[part] = nearest_squares(points.at(part), known)
+    rows = torch.empty(n_more, dtype=torch.int64, device=points.device)
+    for place in range(n_more):
+        urn = Urn(points.weights * near)
+        urn = Urn(points.weights) if urn.is_empty else urn
+        rows[place : place + 1] = urn.draw(_uniforms(rng, (1,), points.device))
+        near = torch.minimum(near, distances_to_row(points, rows[place]))
+    return rows
 
 
 def _uniforms(rng: np.random.Generator, shape: tuple[int, ...], device: torch.device) -> torch.Tensor:

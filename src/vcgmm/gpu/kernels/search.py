@@ -10,7 +10,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from .forms import as_multiplied, costs_of, pair_costs, precisions_of, products_of
+from .forms import LARGEST, as_multiplied, costs_of, pair_costs, precisions_of, products_of
 from .launching import launched
 from .selection import NOWHERE, merge_nearest, select_nearest
 from .tiles import list_of, points_of, this_tile
@@ -141,7 +141,7 @@ def search_tiles(
         variance = tl.load(precision)
         if variance < 0.0:
             return
-        precision = (0.5 / variance).to(tl.float32)
+        precision = tl.minimum(0.5 / variance, LARGEST).to(tl.float32)  # equal points: hardly any variance
     tile, cell, first, last = this_tile(tiles)
     if first >= last:  # between two cells
         if POSTERIOR:
