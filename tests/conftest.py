@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from contextlib import suppress
+from importlib import import_module
 from typing import Any
 
 import numba
@@ -55,17 +57,21 @@ def defaults() -> dict[str, Any]:
     return found
 
 
+#: What they are for users.
+OF_USERS = dict(defaults())
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """What is marked `on_cpu` is said of the CPU alone, wherever other fits run."""
     found = defaults()
-    before = found["device"]
+    before = dict(found)
     if item.get_closest_marker("on_cpu"):
-        found["device"] = "cpu"
+        found.update(OF_USERS)
     try:
         return (yield)
     finally:
-        found["device"] = before
+        found.update(before)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -79,6 +85,10 @@ def pytest_configure(config: pytest.Config) -> None:
     What a shell runs in the background does not hear it.
     """
     device = config.getoption("--device")
-    defaults().update({"device": device} if device == "cpu" else {"device": device, "precision": "fp32"})
+    if device != "cpu":
+        for name in ("cli", "distributed"):  # which take over the defaults when they are imported: those of users
+            with suppress(ImportError):
+                import_module(f"vcgmm.{name}")
+        defaults().update(device=device, precision="fp32")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from digits import digits
 from vcgmm import VCGMM
 from vcgmm.algorithm import reference
 from vcgmm.algorithm.online import Model, add_block
@@ -87,5 +88,5 @@ def test_where_little_scatter_is_left_it_is_not_rounding(workers: Workers) -> No
     light = Model(present.means, present.variance, present.masses * 1e-9, present.neighbors)
     after = add(model, light, np.full((1, 3), 1e4), np.array([1e6]), math.inf, workers)
     assert after is not None
-    assert np.abs(after.means - 1e4).max(axis=1).min() < 1e-6
+    assert np.abs(after.means - 1e4).max(axis=1).min() < 1e4 * digits(1e-10)
     assert 0 < after.variance < 1e-3

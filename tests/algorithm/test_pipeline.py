@@ -127,6 +127,7 @@ def test_a_callback_that_stops_a_fit_stops_the_other_attempts_too(X: np.ndarray)
     assert [facts.iteration for facts in seen] == [1, 2]
 
 
+@pytest.mark.on_cpu  # whose start is looked at
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_the_means_of_the_start_are_let_go_of_once_em_has_left_them(
     X: np.ndarray, monkeypatch: pytest.MonkeyPatch

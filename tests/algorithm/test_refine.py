@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
+from digits import digits
 from vcgmm import VCGMM, Iteration
 from vcgmm.algorithm import reference, routing, row_search
 from vcgmm.algorithm.extent import Extent
@@ -48,10 +49,10 @@ def test_a_pass_over_all_clusters_is_a_step_of_exact_em(weighted: bool) -> None:
     weights = np.random.default_rng(1).uniform(0, 5, len(X)) * 1e4 if weighted else None
     before, after = (fit(X, 8, weights, truncation=8, refine=k) for k in (0, 1))
     means, variance, bound, masses = em_step(X, np.ones(len(X)) if weights is None else weights, before)
-    np.testing.assert_allclose(after.means_, means, rtol=0, atol=1e-7)
-    assert after.variance_ == pytest.approx(variance, rel=1e-7)  # shares below 1e-9 are left out
-    assert after.refine_bounds_ == pytest.approx([bound], rel=1e-10)
-    np.testing.assert_allclose(after.counts_, masses, rtol=1e-6)
+    np.testing.assert_allclose(after.means_, means, rtol=0, atol=digits(1e-7))
+    assert after.variance_ == pytest.approx(variance, rel=digits(1e-7))  # shares below 1e-9 are left out
+    assert after.refine_bounds_ == pytest.approx([bound], rel=digits(1e-10))
+    np.testing.assert_allclose(after.counts_, masses, rtol=digits(1e-6))
 
 
 def test_two_passes_are_two_steps() -> None:
@@ -59,9 +60,9 @@ def test_two_passes_are_two_steps() -> None:
     before, after = (fit(X, 8, truncation=8, refine=k, relaxation=1.0) for k in (0, 2))
     before.means_, before.variance_, first, _ = em_step(X, np.ones(len(X)), before)
     means, variance, second, _ = em_step(X, np.ones(len(X)), before)
-    np.testing.assert_allclose(after.means_, means, atol=1e-7)
-    assert after.variance_ == pytest.approx(variance, rel=1e-7)  # shares below 1e-9 are left out
-    assert after.refine_bounds_ == pytest.approx([first, second], rel=1e-10)
+    np.testing.assert_allclose(after.means_, means, atol=digits(1e-7))
+    assert after.variance_ == pytest.approx(variance, rel=digits(1e-7))  # shares below 1e-9 are left out
+    assert after.refine_bounds_ == pytest.approx([first, second], rel=digits(1e-10))
 
 
 def test_float32_is_close_to_float64() -> None:
@@ -77,7 +78,7 @@ def test_rows_of_no_weight_do_not_count() -> None:
     weights[1::2] = 0.0
     half = fit(X[::2], 20, refine=2, coreset_size=None)
     both = fit(X, 20, weights, refine=2, coreset_size=None)
-    np.testing.assert_allclose(both.means_, half.means_, rtol=1e-9)
+    np.testing.assert_allclose(both.means_, half.means_, rtol=digits(1e-9), atol=digits(0.0))
     assert both.refine_bounds_ == pytest.approx(half.refine_bounds_)
 
 
@@ -87,7 +88,7 @@ def test_weight_w_is_w_copies() -> None:
     start = {"init": X[:20], "refine": 3, "coreset_size": None, "max_iter": 2}
     weighted = fit(X, 20, copies.astype(float), **start)
     repeated = fit(np.repeat(X, copies, axis=0), 20, **start)
-    np.testing.assert_allclose(weighted.means_, repeated.means_, rtol=1e-8)
+    np.testing.assert_allclose(weighted.means_, repeated.means_, rtol=digits(1e-8), atol=digits(0.0))
     assert weighted.refine_bounds_ == pytest.approx(repeated.refine_bounds_)
 
 
@@ -126,6 +127,7 @@ def test_costs_are_told() -> None:
     assert 3 * 4000 * 20 <= model.n_distance_evaluations_["refine"] <= 3 * 4000 * 20 + 3 * 400
 
 
+@pytest.mark.on_cpu  # whose limits are lowered
 def test_what_a_row_costs_does_not_grow_with_the_number_of_clusters(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(row_search, "ALL_COMPARED", 16)
     for name in ("MOST_LANDMARKS", "FROM_LANDMARK", "FROM_CLUSTER"):
@@ -154,6 +156,7 @@ def test_the_number_of_threads_does_not_matter(monkeypatch: pytest.MonkeyPatch, 
         assert other.counts_.tobytes() == models[0].counts_.tobytes()
 
 
+@pytest.mark.on_cpu  # which is told to forget
 def test_clusters_are_found_anew_where_they_are_not_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     X = blobs()
     remembered = fit(X, 60, refine=3)
@@ -197,6 +200,7 @@ def test_a_fit_that_was_stopped_is_not_refined() -> None:
     assert (model.n_iter_, len(model.refine_bounds_)) == (1, 0)
 
 
+@pytest.mark.on_cpu  # device="auto" has a line of its own
 def test_progress_counts_the_rows(capsys: pytest.CaptureFixture[str]) -> None:
     fit(blobs(), 20, refine=2, verbose=1)
     lines = capsys.readouterr().err.splitlines()
@@ -222,6 +226,7 @@ def search_over(X: np.ndarray, n_components: int, workers: Workers) -> tuple[Row
     return search, model
 
 
+@pytest.mark.on_cpu  # a search of the CPU, from a fit to all digits
 def test_the_scatter_about_other_means_is_that_of_the_same_responsibilities(workers: Workers) -> None:
     X = blobs(n_blobs=8)
     search, model = search_over(X, 8, workers)
@@ -249,5 +254,5 @@ def test_a_row_far_from_all_others_gets_its_cluster_without_ruining_the_variance
     X[0] = 1e6
     start = np.vstack([X[1:6], [[5e5, 5e5]]])
     model = fit(X, 6, init=start, coreset_size=None, max_iter=1, refine=1, relaxation=1.0)
-    assert np.abs(model.means_ - 1e6).sum(axis=1).min() < 1e-3
+    assert np.abs(model.means_ - 1e6).sum(axis=1).min() < 1e6 * digits(1e-9)
     assert model.variance_ < 100

@@ -324,6 +324,7 @@ def test_a_fit_finds_all_of_many_separate_clusters(n_features: int, coreset_size
     assert np.median(errors) < 1.05 * quantization_error(X, centres)
 
 
+@pytest.mark.on_cpu  # which is kept from moving any
 @pytest.mark.parametrize("init", ["afkmc2", "k-means++", "random"])
 def test_seeds_that_are_asked_for_by_name_stay_where_they_were_drawn(
     init: str, monkeypatch: pytest.MonkeyPatch

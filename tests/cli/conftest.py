@@ -11,6 +11,11 @@ from vcgmm import VCGMM, lightweight_coreset, save_coreset
 from vcgmm.datasets import make_grid
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Models that commands write are held to the last bit of fits on the CPU; tests/gpu has those of a GPU."""
+    item.add_marker(pytest.mark.on_cpu)
+
+
 @pytest.fixture
 def runner() -> CliRunner:
     # Wide and plain, so that messages are found in one piece.

@@ -269,6 +269,7 @@ def test_a_file_that_has_changed_since_it_was_opened(tmp_path: Path, name: str) 
         source.take(np.array([3]))
 
 
+@pytest.mark.on_cpu  # between whose passes it changes
 def test_a_file_that_changes_between_the_two_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from vcgmm.algorithm import pipeline
 

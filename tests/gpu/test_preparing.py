@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from typing import Any
 
@@ -207,3 +208,24 @@ def test_where_seeds_show_that_enough_differ_nobody_counts(device: Any, n_compon
     points = made.in_place(TensorRows(torch.from_numpy(X).to(device))).points
     two_level(points, n_components, np.random.default_rng(0))
     assert bool(points.chores) != differ  # few clusters are found without cells
+
+
+def test_a_file_that_changes_between_the_two_passes_is_refused(
+    gpu: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "rows.npy"
+    np.save(path, np.random.default_rng(0).normal(size=(300, 3)).astype(np.float32))
+    source, between, changed = open_source(path), preparing.make_coreset, []
+
+    def change(*arguments: Any) -> Any:
+        facts = path.stat()
+        os.utime(path, ns=(facts.st_atime_ns, facts.st_mtime_ns + 1))
+        changed.append(path)
+        return between(*arguments)
+
+    monkeypatch.setattr(preparing, "make_coreset", change)
+    model = VCGMM(3, coreset_size=50, device="cuda")
+    with pytest.raises(ValueError, match=r"rows.npy has changed since it was opened: leave it alone"):
+        model.fit(source)
+    assert changed
+    assert not hasattr(model, "means_")

@@ -91,6 +91,16 @@ def test_local_coordinates_rank_near_ties_far_from_the_origin(device: Any, mode:
     torch.testing.assert_close(near[:, 0].double(), exact.min(1).values, atol=TOLERANCE[mode], rtol=0)
 
 
+@pytest.mark.parametrize("mode", ["fp32", "tf32", "bf16"])
+def test_a_centre_far_from_all_others_costs_them_no_digits(device: Any, mode: str) -> None:
+    X, centres = normal(device, 50, 4), normal(device, 10, 4, seed=1)
+    centres[3] = 1e18
+    ids, near = nearest_of_all(make_points(X), centres, 2, mode)
+    exact = squares(X, centres)
+    torch.testing.assert_close(near.double(), exact.gather(1, ids.long()), atol=TOLERANCE[mode], rtol=0)
+    torch.testing.assert_close(near.double(), exact.sort(1).values[:, :2], atol=TOLERANCE[mode], rtol=0)
+
+
 def test_a_point_is_compared_with_the_list_of_its_group_only(device: Any) -> None:
     X, centres = normal(device, 60, 3), normal(device, 12, 3, seed=1)
     start = np.array([0, 5, 5, 12])  # the second group has neither list nor members

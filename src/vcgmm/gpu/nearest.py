@@ -32,6 +32,9 @@ LOOKED_UP, COMPARED = 64, 16
 #: and so many centres of lists that are long on average or short.
 NARROW, NARROW_POINTS, NARROW_CENTRES, NARROW_FEW, LONG = 64, 128, 128, 32, 64
 
+#: Centres whose middle coordinates are taken for those of all, at most.
+MIDDLED = 1024
+
 #: Numbers that a tile of an E-step adds up.
 N_FACTS = 4
 
@@ -347,5 +350,12 @@ def nearest_of_all(
     everything = torch.tensor([0, len(points)], device=points.device)
     groups = Groups(torch.arange(len(points), device=points.device), everything)
     lists = lists_between(np.array([0, len(centres)]), points.device)
-    origin = centres.double().mean(0, keepdim=True).float()
-    return nearest_listed(points, groups, origin, lists, aligned(centres), n_best, mode, costs)
+    return nearest_listed(points, groups, middle_of(centres), lists, aligned(centres), n_best, mode, costs)
+
+
+def middle_of(centres: torch.Tensor) -> torch.Tensor:
+    """A place amid centres (C, D), (1, D): medians of some, which few that lie far out do not pull away.
+
+    Products of coordinates about a place far from most points would leave their distances few digits.
+    """
+    return centres[:: pieces_of(len(centres), MIDDLED)].median(dim=0, keepdim=True).values
