@@ -34,25 +34,13 @@ def run(*arguments: str) -> Any:
 
 @pytest.mark.parametrize("size", ["all", "150"])
 def test_a_file_is_fitted_and_predicted_there(gpu: Any, folder: Path, size: str) -> None:
-    told = run(
-        "fit",
-        "rows.npy",
-        "-k",
-        "4",
-        "--seed",
-        "0",
-        "--device",
-        "cuda",
-        "--coreset-size",
-        size,
-        "-o",
-        "m",
-        "--json",
-    )
+    there = ["--device", "cuda", "--precision", "fp32", "--coreset-size", size]
+    told = run("fit", "rows.npy", "-k", "4", "--seed", "0", *there, "-o", "m", "--json")
     facts = json.loads(told.stdout)
     assert facts["device"] == str(gpu)
     model, source = VCGMM.load("m"), vcgmm.open("rows.npy")
-    expected = VCGMM(4, random_state=0, device="cuda", coreset_size=None if size == "all" else 150).fit(source)
+    options: dict[str, Any] = {"device": "cuda", "precision": "fp32", "random_state": 0}
+    expected = VCGMM(4, coreset_size=None if size == "all" else 150, **options).fit(source)
     assert model.means_.tobytes() == expected.means_.tobytes()
     assert model.variance_ == expected.variance_ == facts["variance"]
     run("predict", "m", "rows.npy", "-o", "labels.npy", "--device", "cuda", "-q")
