@@ -11,10 +11,12 @@ import pytest
 torch = pytest.importorskip("torch", reason="tests of the GPU need torch")
 pytest.importorskip("triton", reason="tests of the GPU need Triton")
 
+from vcgmm.algorithm import reference  # noqa: E402
 from vcgmm.algorithm.frame import Frame  # noqa: E402
 from vcgmm.algorithm.random import generator  # noqa: E402
 from vcgmm.algorithm.subspace import SearchSettings  # noqa: E402
 from vcgmm.algorithm.two_level import two_level as two_level_on_cpu  # noqa: E402
+from vcgmm.gpu import seeding  # noqa: E402
 from vcgmm.gpu import two_level as two_level_module  # noqa: E402
 from vcgmm.gpu.arrays import on_host  # noqa: E402
 from vcgmm.gpu.greedy import seed_cells  # noqa: E402
@@ -135,6 +137,57 @@ def test_seeding_by_distance_goes_on_when_all_points_are_centres(device: Any, in
     X = np.array([[0.0], [1.0], [1.0]], np.float32)
     start = seeded(on(device, X, np.ones(3)), init, 3, 2, generator(0), silent)
     assert set(on_host(start.means).ravel()) == {0.0, 1.0}
+
+
+def chains_one_by_one(X: np.ndarray, gamma: np.ndarray, n_clusters: int, length: int, seed: int) -> list[int]:
+    """AFK-MC^2 as the reference has it, by the random numbers that the device is given."""
+    rng = generator(seed)
+
+    def drawn(masses: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
+        return np.searchsorted(np.cumsum(masses) / masses.sum(), uniforms, side="right")
+
+    rows = drawn(gamma, rng.random(1)).tolist()
+    q = reference.afkmc2_proposal(X, gamma, rows[0])
+    shape = (n_clusters - 1, length)
+    proposals, uniforms = drawn(q, rng.random(shape)), rng.random(shape)
+    for proposed, u in zip(proposals, uniforms, strict=True):
+        rows.append(reference.afkmc2_chain(X, gamma, q, X[rows], proposed, u))
+    return rows
+
+
+@pytest.mark.parametrize(("n_chains", "n_proposals"), [(256, 8192), (5, 8192), (256, 13)])
+@pytest.mark.parametrize("length", [2, 6])
+def test_chains_are_those_of_the_reference_however_many_run_together(
+    device: Any, monkeypatch: pytest.MonkeyPatch, n_chains: int, n_proposals: int, length: int
+) -> None:
+    monkeypatch.setattr(seeding, "CHAINS", n_chains)
+    monkeypatch.setattr(seeding, "PROPOSALS", n_proposals)
+    X, weights = mixture(400, 3, 10)
+    weights = (weights**6).astype(np.float32)
+    expected = chains_one_by_one(X.astype(np.float64), weights.astype(np.float64), 23, length, 2)
+    assert len(set(expected)) == 23  # none of them has met nothing but centres
+    rows, _ = seeding.afkmc2(on(device, X, weights), 23, length, generator(2), silent)
+    assert rows.tolist() == expected
+
+
+@pytest.mark.parametrize("length", [1, 5])
+@pytest.mark.parametrize("n_far", [0, 1, 8])
+def test_no_centre_is_repeated_over_several_batches(
+    device: Any, monkeypatch: pytest.MonkeyPatch, length: int, n_far: int
+) -> None:
+    monkeypatch.setattr(seeding, "CHAINS", 8)
+    X = np.random.default_rng(0).normal(size=(70, 5)).astype(np.float32)
+    X[:n_far] += 1e6 * (1 + np.arange(n_far, dtype=np.float32))[:, None]  # and those near are still told apart
+    told: list[int] = []
+    rows, _ = seeding.afkmc2(on(device, X, np.ones(70)), 50, length, generator(1), told.append)
+    assert len(set(rows.tolist())) == sum(told) == 50
+
+
+def test_one_seed_needs_no_chain(device: Any) -> None:
+    X, weights = mixture(30, 2, 3)
+    rows, n_evaluations = seeding.afkmc2(on(device, X, weights), 1, 4, generator(0), silent)
+    assert rows.shape == (1,)
+    assert n_evaluations == 30
 
 
 def test_wide_rows_start_in_few_dimensions(device: Any) -> None:

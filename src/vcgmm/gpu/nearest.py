@@ -345,12 +345,18 @@ def nearest_of_all(
     n_best: int = 1,
     mode: str = "fp32",
     costs: Costs | None = None,
+    rows: torch.Tensor | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """The nearest of all centres (C, D) float32, as `nearest_listed` gives them."""
-    everything = torch.tensor([0, len(points)], device=points.device)
-    groups = Groups(torch.arange(len(points), device=points.device), everything)
+    """The nearest of all centres (C, D) float32, as `nearest_listed` gives them.
+
+    Of all points, or of those with these rows (n,) int64, in that order and as often as they occur.
+    """
+    order = torch.arange(len(points), device=points.device) if rows is None else rows
+    groups = Groups(order, torch.tensor([0, len(order)], device=points.device))
     lists = lists_between(np.array([0, len(centres)]), points.device)
-    return nearest_listed(points, groups, middle_of(centres), lists, aligned(centres), n_best, mode, costs)
+    return nearest_listed(
+        points, groups, middle_of(centres), lists, aligned(centres), n_best, mode, costs, by_place=rows is not None
+    )
 
 
 def middle_of(centres: torch.Tensor) -> torch.Tensor:
@@ -358,4 +364,5 @@ def middle_of(centres: torch.Tensor) -> torch.Tensor:
 
     Products of coordinates about a place far from most points would leave their distances few digits.
     """
-    return centres[:: pieces_of(len(centres), MIDDLED)].median(dim=0, keepdim=True).values
+    some = centres[:: pieces_of(len(centres), MIDDLED)].sort(dim=0).values
+    return some[len(some) // 2 :][:1].contiguous()

@@ -16,18 +16,12 @@ from .kernels.chains import walk_chains
 from .nearest import distances_of, nearest_of_all
 from .points import DevicePoints
 
-#: Markov chains run together, and their proposals, at most: distances to all earlier centres are one matrix
-#: product, those among themselves another.
+#: Markov chains run together, and their proposals, at most: distances to all earlier centres are one search, those
+#: among themselves one product.
 CHAINS, PROPOSALS = 256, 8192
 
 #: Proposals of later chains that are compared with a new centre at a time.
 COMPARED = 1024
-
-#: Distances below this share of the squared norms are rounding, in float32: they are taken anew, directly.
-CANCELLED = 1e-4
-
-#: Values of one such product.
-PRODUCT_VALUES = 1 << 28
 
 
 def assign(points: DevicePoints, means: torch.Tensor) -> Start:
@@ -67,26 +61,19 @@ def distances_to_row(points: DevicePoints, row: torch.Tensor) -> torch.Tensor:
     return distances_of(points, every, same, points.at(row.view(1)))
 
 
-def nearest_squares(rows: torch.Tensor, centres: torch.Tensor) -> torch.Tensor:
-    """Squared distances of rows (n, D) to the nearest of centres (k, D), (n,) float32, by products.
+def nearest_squares(points: DevicePoints, rows: torch.Tensor | None, centres: torch.Tensor) -> torch.Tensor:
+    """Squared distances of some points (n,) int64, or all, to the nearest of those that are centres (k,): float32.
 
-    What the products leave too few digits of is taken anew by differences: exactly 0 for a centre itself.
+    Who is nearest is found by products, how near by differences.  Where centres are very far from each other, the
+    products may leave too few digits: centres and their equals are known by themselves, and exactly 0 away.
     """
-    origin = centres.mean(0)
-    rows, centres = rows - origin, centres - origin
-    best = torch.full((len(rows),), torch.inf, device=rows.device)
-    nearest = torch.zeros(len(rows), dtype=torch.int64, device=rows.device)
-    step = max(1, PRODUCT_VALUES // len(rows))
-    for first in range(0, len(centres), step):
-        part = centres[first : first + step]
-        near, place = ((part * part).sum(1) - 2 * (rows @ part.T)).min(1)
-        nearest = torch.where(near < best, place + first, nearest)
-        best = torch.minimum(best, near)
-    squares = (rows * rows).sum(1)
-    best += squares
-    suspects = torch.nonzero(best < CANCELLED * squares).view(-1)
-    best[suspects] = ((rows[suspects] - centres[nearest[suspects]]) ** 2).sum(1)
-    return best
+    there = points.at(centres)
+    ids, _ = nearest_of_all(points, there, rows=rows)
+    every = torch.arange(len(points), device=points.device) if rows is None else rows
+    near = distances_of(points, every, ids[:, 0], there)
+    looked_at = points.stored if rows is None else points.stored[rows]
+    are_centres = torch.isin(row_hashes(looked_at), row_hashes(points.stored[centres]))
+    return near.masked_fill_(are_centres, 0.0)
 
 
 def afkmc2(
@@ -122,7 +109,8 @@ def afkmc2(
     for begin in range(0, n_clusters - 1, at_once):
         batch = drawn[begin : begin + at_once]
         proposed = batch.reshape(-1)
-        near = nearest_squares(points.at(proposed), points.at(rows[: begin + 1])).double().view(batch.shape)
+        known = rows[: begin + 1][is_new[: begin + 1]] if n_lost else rows[: begin + 1]
+        near = nearest_squares(points, proposed, known).double().view(batch.shape)
         chosen = run_chains(points, batch, potential[batch], near, uniforms[begin : begin + at_once])
         new = slice(begin + 1, begin + 1 + len(batch))
         is_new[new] = chosen >= 0
@@ -130,7 +118,7 @@ def afkmc2(
         firsts = torch.arange(0, len(proposed), chain_length, device=device)
         rows[new] = proposed[torch.where(chosen >= 0, chosen, firsts)]
         n_lost += int((chosen < 0).sum())
-        n_evaluations += len(proposed) * (begin + 1) + len(proposed) * (len(proposed) - 1) // 2
+        n_evaluations += len(proposed) * len(known) + len(proposed) * (len(proposed) - 1) // 2
         advance(len(batch))
     if n_lost:
         rows[~is_new] = _by_distance(points, rows[is_new], n_lost, rng)
@@ -215,10 +203,7 @@ def _by_distance(
     n_more : int
     rng : numpy Generator
     """
-    near = torch.empty(len(points), device=points.device)
-    known = points.at(centres)
-    for part in points.blocks():
-        near[part] = nearest_squares(points.at(part), known)
+    near = nearest_squares(points, None, centres)
     rows = torch.empty(n_more, dtype=torch.int64, device=points.device)
     for place in range(n_more):
         urn = Urn(points.weights * near)
