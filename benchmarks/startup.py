@@ -2,7 +2,7 @@
 
     python benchmarks/startup.py
 
-Every line is a process of its own; both share a kernel cache that starts empty.  Modules of the package are made
+Every line is a process of its own; two share a kernel cache that starts empty.  Modules of the package are made
 byte code before, as pip does it, since Python may be told not to keep any.
 """
 
@@ -15,7 +15,11 @@ import sys
 import tempfile
 from importlib.util import find_spec
 
+#: So few that all are candidates of all, and so many that they have to be linked, which more kernels do.
+CLUSTERS = (50, 500)
+
 CODE = """
+import sys
 import time
 begun = time.perf_counter()
 import numba, scipy.sparse, sklearn.base, sklearn.utils.validation, rich.progress, threadpoolctl
@@ -24,9 +28,9 @@ import numpy as np
 from vcgmm import VCGMM
 imported = time.perf_counter()
 X = np.random.default_rng(0).normal(size=(10_000, 10)).astype(np.float32)
-VCGMM(50, random_state=0).fit(X)
+VCGMM(int(sys.argv[1]), random_state=0).fit(X)
 first = time.perf_counter()
-VCGMM(50, random_state=0).fit(X)
+VCGMM(int(sys.argv[1]), random_state=0).fit(X)
 second = time.perf_counter()
 print(f"import {imported - others:.2f} s beyond its dependencies' {others - begun:.2f} s;"
       f" first fit {first - imported:.2f} s; second fit {second - first:.3f} s")
@@ -38,13 +42,18 @@ def main() -> None:
     package = find_spec("vcgmm")
     for folder in (package and package.submodule_search_locations) or ():
         compileall.compile_dir(folder, quiet=1)
-    with tempfile.TemporaryDirectory() as cache:
-        for name in ("empty cache", "warm cache"):
-            environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
-            result = subprocess.run(
-                [sys.executable, "-c", CODE], env=environment, capture_output=True, check=True, text=True
-            )
-            print(f"{name}: {result.stdout.strip()}")
+    for n_clusters in CLUSTERS:
+        with tempfile.TemporaryDirectory() as cache:
+            for name in ("empty cache", "warm cache"):
+                environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
+                result = subprocess.run(
+                    [sys.executable, "-c", CODE, str(n_clusters)],
+                    env=environment,
+                    capture_output=True,
+                    check=True,
+                    text=True,
+                )
+                print(f"{n_clusters} clusters, {name}: {result.stdout.strip()}", flush=True)
 
 
 if __name__ == "__main__":

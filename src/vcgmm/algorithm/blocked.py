@@ -10,6 +10,7 @@ import numpy as np
 from ..kernels.rivals import LOOKED_AT
 from ..kernels.sorting import take_rows
 from ..parallel import MOVING, Workers
+from . import beside
 from .cells import Neighbourhoods, sort_by_cluster
 from .estep import State, scatter_of
 from .extent import Extent
@@ -151,6 +152,7 @@ class BlockedSearch:
             order = self._put_in_order(order)
         sums = Sums(natural, self._extent.rounding(natural), self.workers)
         candidates = self.neighbourhoods.candidates
+        beside.wait()
         sums.search(self.points, self.weights, self.winners, order, start, candidates, precision)
         self._misplaced += sums.n_moved
         return sums, linked

@@ -12,6 +12,7 @@ import numpy as np
 from ..data import ArrayRows, Rows
 from ..parallel import Workers
 from ..progress import Callback, Progress
+from . import beside
 from .attempts import CORESET, Attempts
 from .coreset import Coreset, all_rows, count_distinct, in_memory, lightweight_coreset
 from .drawing import Deviations
@@ -87,6 +88,8 @@ def run(
     keep : Keep, optional
     """
     begun = time.perf_counter()
+    if settings.search == "blocked" and workers.n_threads > 1:
+        beside.begin(settings.dtype)
     n_passes = 1 if settings.coreset_size is None or settings.coreset_size >= rows.n_samples else 2
     progress.start("coreset", n_passes * rows.n_samples)
     weights, unit = (None, rows.weight_unit) if weights is None else in_units(weights)

@@ -1,0 +1,83 @@
+"""Compiling beside: another process compiles what E-steps need while a first fit compiles what comes before them.
+
+numba compiles one function at a time, whatever the number of threads, but keeps what it has compiled in files.  So
+where E-steps have never been compiled on a machine, a second process takes nearly half of the work, and the first
+reads what has come out.  Whatever happens to that process, all that can be lost is time: what it has not compiled
+is compiled here, as it would have been.
+"""
+
+from __future__ import annotations
+
+import atexit
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..kernels.blocked import search_tasks
+from ..parallel import available_threads
+
+#: What the other process runs: nothing of the program that has called us.
+PROGRAM = """
+import sys
+sys.path[:] = sys.argv[2:]
+from vcgmm.algorithm.first_e_step import first_e_step
+first_e_step(sys.argv[1])
+"""
+
+#: The process, while it may run, and types of points that have been looked after.
+_process: subprocess.Popen[bytes] | None = None
+_asked: set[str] = set()
+
+
+def begin(dtype: np.dtype[Any]) -> None:
+    """Have E-steps over points of a type compiled by another process, unless somebody has compiled them already.
+
+    A process that has only one CPU compiles all by itself.
+    """
+    global _process
+    if dtype.name in _asked:
+        return
+    _asked.add(dtype.name)
+    if available_threads() < 2 or not _can_start_python() or _is_compiled(search_tasks, dtype):
+        return
+    wait()  # for the one before, of another type
+    try:
+        _process = subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, dtype.name, *sys.path],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+        )
+    except OSError:
+        return  # all is compiled here
+    atexit.register(_process.kill)  # which does nothing to one that has ended
+
+
+def wait() -> None:
+    """Wait until the other process has ended, if there is one."""
+    global _process
+    process = _process
+    if process is not None:
+        process.wait()
+        atexit.unregister(process.kill)
+        _process = None
+
+
+def _is_compiled(kernel: Any, dtype: np.dtype[Any]) -> bool:
+    """Whether a kernel has been compiled for a type, in this process or another; yes where numba does not tell."""
+    try:
+        signatures = [*kernel.overloads, *(key[0] for key in kernel._cache._cache_file._load_index())]
+    except (AttributeError, IndexError, OSError, TypeError):
+        return True
+    tables = [kind for signature in signatures for kind in signature if getattr(kind, "ndim", 0) == 2]
+    return any(table.dtype.name == dtype.name for table in tables)
+
+
+def _can_start_python() -> bool:
+    """Whether we know of a Python like this one; in programs with one inside, the executable is the program."""
+    name = Path(sys.executable or "").name.lower()
+    return name.startswith(("python", "pypy")) and not getattr(sys, "frozen", False)
