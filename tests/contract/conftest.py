@@ -39,14 +39,17 @@ class Place:
         How far bounds may be from the truth, relatively, …
     sums : float
         … and means and sums of unit-scale data.
+    n_features : int
+        Of the points where nothing is said.
     patient : bool
         Whether hundreds of E-steps take it no longer than a blink.
     """
 
     kind: str
     dtype: type = np.float64
-    bound: float = 1e-9
-    sums: float = 1e-7
+    bound: float = 1e-10
+    sums: float = 1e-9
+    n_features: int = 2
     patient: bool = True
 
     def search(
@@ -110,8 +113,11 @@ class DevicePlace(Place):
     """A GPU, or the interpreter of its kernels, with products in some precision."""
 
     def __init__(self, device: Any, precision: str) -> None:
+        from vcgmm.gpu.points import LEAST_IN_BF16
+
         bound, sums = {"fp32": (1e-6, 1e-4), "tf32": (1e-4, 1e-2), "bf16": (1e-4, 5e-2)}[precision]
-        super().__init__(f"gpu-{precision}", np.float32, bound, sums, patient=device.type == "cuda")
+        n_features = LEAST_IN_BF16 if precision == "bf16" else 2  # below, rows are multiplied in tf32
+        super().__init__(f"gpu-{precision}", np.float32, bound, sums, n_features, device.type == "cuda")
         self.device, self.precision = device, precision
 
     def _points(self, Y: np.ndarray, gamma: np.ndarray) -> Any:

@@ -31,9 +31,9 @@ class Problem:
     mu: np.ndarray
 
 
-def problem(place: Any, n: int = 150, n_clusters: int = 15, D: int = 2, seed: int = 0) -> Problem:
+def problem(place: Any, n: int = 150, n_clusters: int = 15, n_features: int = 0, seed: int = 0) -> Problem:
     rng = np.random.default_rng(seed)
-    Y = rng.normal(size=(n, D)).astype(place.dtype)
+    Y = rng.normal(size=(n, n_features or place.n_features)).astype(place.dtype)
     gamma = rng.uniform(0.5, 3.0, n).astype(np.float32).astype(np.float64)  # as a GPU has them too
     return Problem(Y, gamma, Y[rng.permutation(n)[:n_clusters]].astype(np.float64))
 
@@ -104,9 +104,9 @@ def test_a_loop_with_full_truncation_stays_close_to_exact_em(place: Any) -> None
     p = problem(place, n_clusters=6)
     fit = run(place, p, make(place, p, 6, 6, 6), max_iter=6, relaxation=1.0)
     expected_means, expected_variance, likelihood = exact_em(p, 6)[-1]
-    np.testing.assert_allclose(place.fetch(fit.means), expected_means, atol=10 * place.sums)
-    assert fit.variance == pytest.approx(expected_variance, rel=10 * place.sums)
-    assert fit.bounds[-1] == pytest.approx(likelihood, rel=10 * place.bound)
+    np.testing.assert_allclose(place.fetch(fit.means), expected_means, atol=place.sums)
+    assert fit.variance == pytest.approx(expected_variance, rel=place.sums)
+    assert fit.bounds[-1] == pytest.approx(likelihood, rel=place.bound)
 
 
 @pytest.mark.parametrize("n_features", [1, 3, 16, 63, 64, 65, 200])  # in bf16 rows are multiplied from 64 on
@@ -124,12 +124,13 @@ def test_winners_bound_and_sums_are_those_of_the_reference(
         chosen, nearest = np.take_along_axis(d2, winners.astype(np.int64), 1), np.sort(d2, axis=1)[:, :4]
         np.testing.assert_allclose(chosen, nearest, rtol=place.sums, atol=place.sums)
     s = gamma[:, None] * reference.responsibilities(Y, p.mu, statistics.variance, winners)
-    scale = np.abs(s).max()
     expected = reference.bound(Y, gamma, p.mu, statistics.variance, winners)
     assert lower_bound(statistics) == pytest.approx(expected, rel=place.bound)
-    np.testing.assert_allclose(place.fetch(statistics.masses), s.sum(axis=0), atol=10 * scale * place.sums)
+    masses = s.sum(axis=0)
+    np.testing.assert_allclose(place.fetch(statistics.masses), masses, atol=0.2 * place.sums * masses.max())
     shifts = np.einsum("nc,ncd->cd", s, Y[:, None] - p.mu)
-    np.testing.assert_allclose(place.fetch(statistics.shifts), shifts, atol=10 * scale * place.sums)
+    largest = np.abs(shifts).max()
+    np.testing.assert_allclose(place.fetch(statistics.shifts), shifts, atol=0.2 * place.sums * largest)
     assert statistics.scatter == pytest.approx((s * d2).sum(), rel=place.sums)
 
 
@@ -160,7 +161,7 @@ def test_neither_step_lowers_the_bound_and_it_stays_below_the_likelihood(
 
 @RELAXATIONS
 def test_bounds_rise(place: Any, relaxation: float) -> None:
-    p = problem(place, n=800, n_clusters=60, D=5)
+    p = problem(place, n=800, n_clusters=60, n_features=max(5, place.n_features))
     max_iter = 25 if place.patient else 5
     bounds = np.array(run(place, p, make(place, p, 4, 4, 12), max_iter=max_iter, relaxation=relaxation).bounds)
     assert (np.diff(bounds) >= -place.bound * np.abs(bounds[1:])).all()
@@ -191,7 +192,7 @@ def test_warm_up_finds_winners_and_the_first_variance(place: Any) -> None:
     search = make(place, p, 3, 4, 8)
     error, n_evaluations = search.warm_up(place.send(p.mu))
     Y, gamma, winners = place.data(search)
-    expected = reference.initial_variance(Y, gamma, p.mu, winners) * 2 * p.gamma.sum()
+    expected = reference.initial_variance(Y, gamma, p.mu, winners) * place.n_features * p.gamma.sum()
     assert error == pytest.approx(expected, rel=place.sums)
     assert n_evaluations > 0
     better, _ = search.warm_up(place.send(p.mu))
