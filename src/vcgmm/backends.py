@@ -158,7 +158,7 @@ def predicting_backend_of(model: Any) -> Backend:
     device, precision = check_device(model)
     if device == "cpu":
         return CPU()
-    if device == "auto":  # what was fitted on the CPU predicts there, in the same type
+    if device == "auto":  # what only the CPU fits predicts there, in the same type
         return _automatic(not_offered(model), precision)
     return make_gpu(device, precision)
 

@@ -120,6 +120,21 @@ def test_every_checkpoint_leads_to_the_same_end(tmp_path: Path, setting: str) ->
         assert again._training["dtype"] == "float32"
 
 
+def test_weights_of_rows_in_several_blocks_are_added_up_alike(tmp_path: Path) -> None:
+    path = tmp_path / "run.ckpt"
+    wide = np.random.default_rng(0).normal(size=(400, 4096)).astype(np.float32)  # in blocks of 64
+    options = {"init": wide[:5], "n_components": 5, "max_iter": 2, "coreset_size": None, "refine": 1}
+    for seed in range(4):
+        weights = np.random.default_rng(seed).uniform(0.5, 3.0, len(wide))
+        model = VCGMM(
+            **parameters(**options, checkpoint=path, checkpoint_every=0, callbacks=collecting(path, tmp_path))
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit(wide, sample_weight=weights)
+        assert fitted(resume(tmp_path / "1.ckpt")) == fitted(model)
+
+
 @pytest.mark.on_cpu  # a GPU leaves rows where they are
 @pytest.mark.parametrize("covariance_type", ["isotropic", "diag"])
 def test_wide_rows_that_were_written_by_cluster_come_back(

@@ -122,6 +122,8 @@ def finish(
     problem, costs = attempts.problem, attempts.costs
     bounds: list[float] = []
     if problem.settings.refine > 0 and rows is not None and not attempt.fit.stopped:
+        if len(problem.coreset) == rows.n_samples:  # added up as when a fit is resumed, to the last bit
+            total_weight = float(problem.coreset.weights.sum())
         attempt, bounds = refine(
             rows, weights, total_weight, problem, attempts.row_searches(), attempt, costs, callbacks, progress,
             attempts.begun,

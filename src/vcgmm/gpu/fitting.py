@@ -78,10 +78,7 @@ def run(
         clear_frames(error.__traceback__)  # what the fit has made would be taken for the memory of others
         plan.check_room(prepared.points)
         raise
-    total_weight = prepared.moments.total_weight
-    if n_passes == 1 and weights is not None:  # added up as `resume` does, to the last bit
-        total_weight = float(weights.sum())
-    return _finish(rows, weights, total_weight, attempt, attempts)
+    return _finish(rows, weights, prepared.moments.total_weight, attempt, attempts)
 
 
 def resume(
