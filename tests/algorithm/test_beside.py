@@ -68,12 +68,25 @@ class Started:
         self.command = command
         self.waited = 0
 
-    def wait(self) -> int:
+    def wait(self, _timeout: float | None = None) -> int:
         self.waited += 1
         return 1  # it has failed, which is nobody's concern
 
     def kill(self) -> None:
         raise AssertionError("it has been waited for")
+
+
+class Hanging(Started):
+    """… and does not end by itself."""
+
+    def wait(self, timeout: float | None = None) -> int:
+        if timeout is not None:
+            raise subprocess.TimeoutExpired(self.command, timeout)
+        assert self.waited == 1  # killed
+        return -9
+
+    def kill(self) -> None:
+        self.waited += 1
 
 
 @pytest.fixture
@@ -130,6 +143,14 @@ def test_only_a_python_is_started(
     monkeypatch.setattr(sys, "frozen", frozen, raising=False)
     beside.begin(FLOAT32)
     assert len(started) == n_started
+
+
+def test_a_process_that_hangs_is_given_up(started: list[Started], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(beside.subprocess, "Popen", Hanging)
+    beside.begin(FLOAT32)
+    beside.wait()
+    assert beside._process is None
+    assert not started
 
 
 def test_with_one_cpu_nobody_is_asked(started: list[Started], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,6 +27,9 @@ from vcgmm.algorithm.first_e_step import first_e_step
 first_e_step(sys.argv[1])
 """
 
+#: Seconds after which it is given up: it takes some ten.
+PATIENCE = 300.0
+
 #: The process, while it may run, and types of points that have been looked after.
 _process: subprocess.Popen[bytes] | None = None
 _asked: set[str] = set()
@@ -62,7 +65,11 @@ def wait() -> None:
     global _process
     process = _process
     if process is not None:
-        process.wait()
+        try:
+            process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
         atexit.unregister(process.kill)
         _process = None
 
