@@ -61,6 +61,15 @@ def test_what_another_process_compiles_is_what_a_first_fit_uses(tmp_path: Path) 
     assert fit_with(tmp_path) == ["0", "False", "False"]
 
 
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+def test_ctrl_c_is_not_meant_for_the_other_process() -> None:
+    program = beside.PROGRAM.replace("first_e_step(sys.argv[1])", "signal.raise_signal(signal.SIGINT)")
+    assert "raise_signal" in program
+    command = [sys.executable, "-c", program, "float32", *sys.path]
+    told = subprocess.run(command, capture_output=True, check=False)
+    assert (told.returncode, told.stderr) == (0, b"")
+
+
 class Started:
     """What stands for a process."""
 

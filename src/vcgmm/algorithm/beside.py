@@ -19,9 +19,11 @@ import numpy as np
 from ..kernels.blocked import search_tasks
 from ..parallel import available_threads
 
-#: What the other process runs: nothing of the program that has called us.
+#: What the other process runs: nothing of the program that has called us.  Ctrl-C is meant for that one.
 PROGRAM = """
+import signal
 import sys
+signal.signal(signal.SIGINT, signal.SIG_IGN)
 sys.path[:] = sys.argv[2:]
 from vcgmm.algorithm.first_e_step import first_e_step
 first_e_step(sys.argv[1])
