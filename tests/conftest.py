@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from vcgmm import VCGMM, parallel
+from vcgmm.algorithm import beside
 from vcgmm.parallel import Workers
 
 # The same examples every time; fewer of them where the kernels run as plain Python.
@@ -25,6 +26,9 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("steady")
+
+# What has yet to be compiled is compiled by the tests themselves, and nobody remarks on it.
+beside._asked.update(("float32", "float64"))
 
 
 @pytest.fixture(autouse=True)

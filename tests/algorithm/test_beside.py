@@ -38,12 +38,13 @@ event.register("numba:compile", Compiled())
 begin = beside.subprocess.Popen
 beside.subprocess.Popen = lambda *a, **k: started.append(1) or begin(*a, **k)
 X = np.random.default_rng(0).normal(size=(400, 3)).astype(np.float32)
-VCGMM(6, init=X[:6], n_threads=2, random_state=0).fit(X)
+VCGMM(6, init=X[:6], n_threads=2, random_state=0, verbose=1).fit(X)
 print(len(started), "search_tasks" in names, "quick_block_moments" in names)
+print(beside._is_compiled(beside.search_tasks, np.dtype("float64")))
 """
 
 
-def fit_with(cache: Path) -> list[str]:
+def fit_with(cache: Path) -> tuple[list[str], bool]:
     told = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", FIT],
         env={**os.environ, "NUMBA_CACHE_DIR": str(cache)},
@@ -51,14 +52,14 @@ def fit_with(cache: Path) -> list[str]:
         text=True,
         check=True,
     )
-    return told.stdout.split()
+    return told.stdout.split(), "Kernels are compiled first" in told.stderr
 
 
 @compiled_only
 @pytest.mark.skipif(beside.available_threads() < 2, reason="one CPU: nobody is asked")
 def test_what_another_process_compiles_is_what_a_first_fit_uses(tmp_path: Path) -> None:
-    assert fit_with(tmp_path) == ["1", "False", "True"]  # of E-steps nothing was left to compile
-    assert fit_with(tmp_path) == ["0", "False", "False"]
+    assert fit_with(tmp_path) == (["1", "False", "True", "False"], True)  # of E-steps nothing was left to compile
+    assert fit_with(tmp_path) == (["0", "False", "False", "False"], False)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
@@ -118,20 +119,19 @@ def started(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Started]]:
 
 def test_a_process_is_started_once_for_each_type_and_waited_for_once(started: list[Started]) -> None:
     beside.wait()  # there is none
-    for _ in range(2):
-        beside.begin(FLOAT32)
+    assert [beside.begin(FLOAT32, 2) for _ in range(2)] == [True, False]
     assert [process.command[3] for process in started] == ["float32"]
     assert started[0].command[0] == sys.executable
     assert started[0].command[4:] == sys.path
     for _ in range(2):
         beside.wait()
-    beside.begin(np.dtype(np.float64))
+    beside.begin(np.dtype(np.float64), 2)
     assert [process.waited for process in started] == [1, 0]
 
 
 def test_a_second_type_waits_for_the_first(started: list[Started]) -> None:
-    beside.begin(FLOAT32)
-    beside.begin(np.dtype(np.float64))
+    beside.begin(FLOAT32, 2)
+    beside.begin(np.dtype(np.float64), 2)
     assert [process.waited for process in started] == [1, 0]
 
 
@@ -150,21 +150,22 @@ def test_only_a_python_is_started(
 ) -> None:
     monkeypatch.setattr(sys, "executable", executable)
     monkeypatch.setattr(sys, "frozen", frozen, raising=False)
-    beside.begin(FLOAT32)
+    beside.begin(FLOAT32, 2)
     assert len(started) == n_started
 
 
 def test_a_process_that_hangs_is_given_up(started: list[Started], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(beside.subprocess, "Popen", Hanging)
-    beside.begin(FLOAT32)
+    beside.begin(FLOAT32, 2)
     beside.wait()
     assert beside._process is None
     assert not started
 
 
 def test_with_one_cpu_nobody_is_asked(started: list[Started], monkeypatch: pytest.MonkeyPatch) -> None:
+    assert beside.begin(np.dtype(np.float64), 1)  # which has to be compiled all the same
     monkeypatch.setattr(beside, "available_threads", lambda: 1)
-    beside.begin(FLOAT32)
+    assert beside.begin(FLOAT32, 2)
     assert not started
 
 
@@ -175,7 +176,7 @@ def test_where_none_can_be_started_nothing_is_waited_for(
         raise PermissionError("no")
 
     monkeypatch.setattr(beside.subprocess, "Popen", refused)
-    beside.begin(FLOAT32)
+    beside.begin(FLOAT32, 2)
     beside.wait()
     assert beside._process is None
 
@@ -184,5 +185,5 @@ def test_where_none_can_be_started_nothing_is_waited_for(
 def test_it_is_known_what_has_been_compiled() -> None:
     first_e_step("float32")
     assert beside._is_compiled(search_tasks, FLOAT32)
-    assert not beside._is_compiled(search_tasks, np.dtype(np.int8))
+    assert not beside._is_compiled(search_tasks, np.dtype(np.int32))  # of which other arguments are
     assert beside._is_compiled(first_e_step, FLOAT32)  # no kernel: as where numba does not tell

@@ -37,17 +37,29 @@ _process: subprocess.Popen[bytes] | None = None
 _asked: set[str] = set()
 
 
-def begin(dtype: np.dtype[Any]) -> None:
+def begin(dtype: np.dtype[Any], n_threads: int) -> bool:
     """Have E-steps over points of a type compiled by another process, unless somebody has compiled them already.
 
-    A process that has only one CPU compiles all by itself.
+    Where there is one thread or one CPU, a fit compiles all by itself.
+
+    Returns
+    -------
+    bool
+        Whether it was found now that they have yet to be compiled, wherever that is done.
     """
-    global _process
     if dtype.name in _asked:
-        return
+        return False
     _asked.add(dtype.name)
-    if available_threads() < 2 or not _can_start_python() or _is_compiled(search_tasks, dtype):
-        return
+    if _is_compiled(search_tasks, dtype):
+        return False
+    if min(n_threads, available_threads()) > 1 and _can_start_python():
+        _start(dtype)
+    return True
+
+
+def _start(dtype: np.dtype[Any]) -> None:
+    """Start the other process."""
+    global _process
     wait()  # for the one before, of another type
     try:
         _process = subprocess.Popen(
@@ -82,8 +94,8 @@ def _is_compiled(kernel: Any, dtype: np.dtype[Any]) -> bool:
         signatures = [*kernel.overloads, *(key[0] for key in kernel._cache._cache_file._load_index())]
     except (AttributeError, IndexError, OSError, TypeError):
         return True
-    tables = [kind for signature in signatures for kind in signature if getattr(kind, "ndim", 0) == 2]
-    return any(table.dtype.name == dtype.name for table in tables)
+    tables = ([kind for kind in signature if getattr(kind, "ndim", 0) == 2] for signature in signatures)
+    return any(first.dtype.name == dtype.name for first, *_ in tables)  # which are the points
 
 
 def _can_start_python() -> bool:

@@ -28,6 +28,10 @@ from .snapshot import STEPS, Attempt, Costs, Keep, Problem, Snapshot
 SMALLEST_VARIANCE = 1e-150
 
 
+#: What somebody who watches a first fit should know.
+COMPILING = "Kernels are compiled first, for ten to twenty seconds: once for each installation and type of data."
+
+
 @dataclass
 class Result:
     """A finished fit, in data coordinates.
@@ -88,8 +92,8 @@ def run(
     keep : Keep, optional
     """
     begun = time.perf_counter()
-    if settings.search == "blocked" and workers.n_threads > 1:
-        beside.begin(settings.dtype)
+    if settings.search == "blocked" and beside.begin(settings.dtype, workers.n_threads):
+        progress.note(COMPILING)
     n_passes = 1 if settings.coreset_size is None or settings.coreset_size >= rows.n_samples else 2
     progress.start("coreset", n_passes * rows.n_samples)
     weights, unit = (None, rows.weight_unit) if weights is None else in_units(weights)
