@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
-from vcgmm import VCGMM
+from vcgmm import VCGMM, quantization_error
 from vcgmm.validation import draw_seed
 
 X = np.random.default_rng(0).normal(size=(60, 3))
@@ -102,6 +103,12 @@ def test_fewer_distinct_rows_of_positive_weight_than_components(size: int | None
     weights[:2] = 1.0
     message = complaint(lambda: fit(X, weights, coreset_size=size))
     assert_mentions(message, "2 distinct", "positive weight", "n_components=3")
+
+
+@pytest.mark.parametrize("path", ["vectors.npy", Path("vectors.npy")])
+def test_a_path_in_the_place_of_rows(path: Any) -> None:
+    assert_mentions(complaint(lambda: fit(path)), "is a path, not an array", "vcgmm.open('vectors.npy')")
+    assert_mentions(complaint(lambda: quantization_error(path, X[:2])), "vcgmm.open('vectors.npy')")
 
 
 @pytest.mark.parametrize("kind", [sparse.csr_matrix, sparse.csr_array, sparse.coo_array])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -149,7 +150,11 @@ def check_kind(array: np.ndarray) -> None:
 
 
 def check_dense(name: str, X: object) -> None:
-    """Refuse sparse matrices by name."""
+    """Refuse sparse matrices and paths by name."""
+    if isinstance(X, str | os.PathLike):
+        raise ValueError(
+            f"{name}={X!r} is a path, not an array: open the file first, with vcgmm.open({str(X)!r})."
+        )
     if sparse.issparse(X):
         raise ValueError(
             f"{name} is a sparse matrix, and sparse input is not supported: convert it with "
