@@ -366,6 +366,13 @@ def walk_chains(a: Launch) -> Cost:
 
 
 @counts
+def log_sums(a: Launch) -> Cost:
+    """An exponential is counted as one operation."""
+    n_values = a.grid[0] * a.n("n_columns")
+    return Cost(8.0 * n_values + (8.0 * n_values if a["BY_DISTANCE"] else 0.0) + 8 * a.grid[0], 7.0 * n_values)
+
+
+@counts
 def seed_in_cells(a: Launch) -> Cost:
     """Rows of a cell are read for every seed, and compared with its candidates."""
     n_looks = float((a["cell_start"].diff() * a["seed_start"].diff()).sum())

@@ -121,7 +121,7 @@ class Evaluator:
             for _, ids in parts:
                 yield ids
 
-    def nearest_parts(
+    def _nearest_parts(
         self, rows: Rows, k: int
     ) -> Generator[tuple[Part, tuple[np.ndarray, np.ndarray]], None, None]:
         """The k nearest means (n, k) int32, nearest first, and squared distances (n, k) float64, part by part."""
@@ -216,7 +216,7 @@ class Evaluator:
         """Nearest mean (N,) int32, and the weighted sum of squared distances to it."""
         ids = np.empty(rows.n_samples, np.int32)
         total = BlockSum(weights)
-        for part, (found, distances) in self.nearest_parts(rows, 1):
+        for part, (found, distances) in self._nearest_parts(rows, 1):
             ids[part.first : part.first + len(part)] = found[:, 0]
             total.add(part, distances[:, 0])
         return ids, total.value * rows.weight_unit
@@ -224,14 +224,14 @@ class Evaluator:
     def error(self, rows: Rows, weights: np.ndarray | None) -> float:
         """Weighted sum of squared distances to the nearest mean."""
         total = BlockSum(weights)
-        for part, (_, distances) in self.nearest_parts(rows, 1):
+        for part, (_, distances) in self._nearest_parts(rows, 1):
             total.add(part, distances[:, 0])
         return total.value * rows.weight_unit
 
     def k_nearest(self, rows: Rows, k: int) -> tuple[np.ndarray, np.ndarray]:
         """The k nearest means (N, k) int32, nearest first, and squared distances (N, k) float64."""
         ids, distances = np.empty((rows.n_samples, k), np.int32), np.empty((rows.n_samples, k))
-        for part, found in self.nearest_parts(rows, k):
+        for part, found in self._nearest_parts(rows, k):
             here = slice(part.first, part.first + len(part))
             ids[here], distances[here] = found
         return ids, distances

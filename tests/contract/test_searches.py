@@ -291,13 +291,14 @@ def test_em_goes_on_from_relaxed_means_and_ends_at_the_weighted_ones(
 def test_over_relaxation_saves_iterations_where_clusters_overlap(place: Any) -> None:
     if not place.patient:
         pytest.skip("hundreds of E-steps take an interpreter too long")
+    tol = 1e-5 if place.kind == "gpu-bf16" else 1e-7  # from there on bounds in bf16 change by rounding alone
     n_iter, ends = {}, {}
     for relaxation in (1.0, 1.8):
         fits = []
         for seed in range(3):
             p = problem(place, n=400, n_clusters=12, seed=seed)
             search = make(place, p, 12, 12, 12)
-            fits.append(run(place, p, search, tol=1e-7, max_iter=1000, relaxation=relaxation))
+            fits.append(run(place, p, search, tol=tol, max_iter=1000, relaxation=relaxation))
         assert all(fit.converged for fit in fits)
         n_iter[relaxation] = sum(len(fit.bounds) for fit in fits)
         ends[relaxation] = sum(fit.bounds[-1] for fit in fits)

@@ -15,6 +15,7 @@ from ..algorithm.frame import Frame
 from ..data import Part, Rows
 from ..evaluation import SAFE_FLOAT32, BlockSum
 from ..parallel import Workers
+from .densities import log_sum_by_distance
 from .downloads import put, to_host
 from .nearest import distances_of, nearest_of_all
 from .points import DevicePoints, current
@@ -152,14 +153,11 @@ class DeviceEvaluator:
         n_clusters, n_features = self.means.shape
         constant = math.log(n_clusters) + 0.5 * n_features * math.log(2 * math.pi * variance)
         rate = 0.5 / (variance * self.frame.scale**2)
-        squares = (self.means * self.means).sum(1)
         out = torch.empty(len(points), dtype=torch.float64, device=self.device)
         step = max(1, PRODUCT_VALUES // n_clusters)
         for first in range(0, len(points), step):
             block = points.at(slice(first, first + step)).double()
-            distances = squares - 2 * (block @ self.means.T)
-            distances += (block * block).sum(1, keepdim=True)
-            out[first : first + step] = torch.logsumexp(distances.clamp_(min=0).mul_(-rate), dim=1)
+            log_sum_by_distance(block, self.means, rate, out[first : first + step])
         return to_host(out - constant).numpy()
 
     def log_density_parts(self, rows: Rows, variance: float) -> Generator[tuple[Part, np.ndarray], None, None]:

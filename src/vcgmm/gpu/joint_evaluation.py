@@ -14,6 +14,7 @@ from ..data import Rows
 from ..kernels.costs import farthest_square
 from ..parallel import Workers
 from .costs import Costs
+from .densities import log_sum_of_joints
 from .downloads import put, to_host
 from .evaluation import PRODUCT_VALUES, DeviceEvaluator
 from .joint_routing import JointRouting
@@ -110,7 +111,7 @@ class DeviceJointEvaluator(DeviceEvaluator):
     def _log_density(self, points: DevicePoints, variance: float) -> np.ndarray:  # noqa: ARG002 (it has its own)
         out = torch.empty(len(points), dtype=torch.float64, device=self.device)
         for part, joints in self._joints(points):
-            out[part] = torch.logsumexp(joints, dim=1)
+            log_sum_of_joints(joints, out[part])
         return to_host(out + self.means.shape[1] * self.frame.log_scale).numpy()
 
     def _make_routing(self) -> JointRouting:

@@ -121,7 +121,8 @@ def afkmc2(
         n_evaluations += len(proposed) * len(known) + len(proposed) * (len(proposed) - 1) // 2
         advance(len(batch))
     if n_lost:
-        rows[~is_new] = _by_distance(points, rows[is_new], n_lost, rng)
+        near = nearest_squares(points, None, rows[is_new])
+        rows[~is_new] = _by_distance(points, near, n_lost, rng, lambda _: None)
         n_evaluations += len(points) * n_clusters
     return rows, n_evaluations
 
@@ -166,16 +167,7 @@ def kmeans_plus_plus(
     points: DevicePoints, n_clusters: int, rng: np.random.Generator, advance: Callable[[int], None]
 ) -> tuple[torch.Tensor, int]:
     """Plain D^2 sampling: each centre is drawn by gamma d^2, d the distance to the nearest so far."""
-    rows = torch.empty(n_clusters, dtype=torch.int64, device=points.device)
-    near = torch.full((len(points),), torch.inf, device=points.device)
-    urn = Urn(points.weights)
-    for c in range(n_clusters):
-        rows[c : c + 1] = urn.draw(_uniforms(rng, (1,), points.device))
-        near = torch.minimum(near, distances_to_row(points, rows[c]))
-        urn = Urn(points.weights * near)
-        urn = Urn(points.weights) if urn.is_empty else urn
-        advance(1)
-    return rows, n_clusters * len(points)
+    return _by_distance(points, None, n_clusters, rng, advance), n_clusters * len(points)
 
 
 def random_points(points: DevicePoints, n_clusters: int, rng: np.random.Generator) -> torch.Tensor:
@@ -191,25 +183,31 @@ def random_points(points: DevicePoints, n_clusters: int, rng: np.random.Generato
 
 
 def _by_distance(
-    points: DevicePoints, centres: torch.Tensor, n_more: int, rng: np.random.Generator
+    points: DevicePoints,
+    near: torch.Tensor | None,
+    n_more: int,
+    rng: np.random.Generator,
+    advance: Callable[[int], None],
 ) -> torch.Tensor:
-    """More points, (n_more,) int64, one by one by gamma d^2, d the distance to the nearest centre by then.
+    """Points (n_more,) int64 one by one, by gamma d^2, d the distance to the nearest centre by then.
 
     Parameters
     ----------
     points : DevicePoints
-    centres : (k,) int64 tensor
-        Points that are centres already.
+    near : (N',) float32 tensor or None
+        Squared distances to the nearest centre that there is already, if there is one.
     n_more : int
     rng : numpy Generator
+    advance : callable
     """
-    near = nearest_squares(points, None, centres)
     rows = torch.empty(n_more, dtype=torch.int64, device=points.device)
     for place in range(n_more):
-        urn = Urn(points.weights * near)
+        urn = Urn(points.weights if near is None else points.weights * near)
         urn = Urn(points.weights) if urn.is_empty else urn
         rows[place : place + 1] = urn.draw(_uniforms(rng, (1,), points.device))
-        near = torch.minimum(near, distances_to_row(points, rows[place]))
+        found = distances_to_row(points, rows[place])
+        near = found if near is None else torch.minimum(near, found)
+        advance(1)
     return rows
 
 
