@@ -324,6 +324,20 @@ def test_labels_are_not_kept_from_an_earlier_fit(model: VCGMM) -> None:
     assert not hasattr(refitted, "inertia_")
 
 
+def test_what_is_computed_on_demand_says_how_to_come_by_it() -> None:
+    model = VCGMM(n_components=4, random_state=0)
+    with pytest.raises(AttributeError, match="object has no attribute 'labels_'"):
+        _ = model.labels_
+    model.fit(X)
+    with pytest.raises(AttributeError, match=r"without labels_: set compute_labels=True.* or call predict\(X\)"):
+        _ = model.labels_
+    with pytest.raises(AttributeError, match=r"without inertia_: .* or call quantization_error\(X\)"):
+        _ = model.inertia_
+    with pytest.raises(AttributeError, match="object has no attribute 'label_'"):
+        _ = model.label_  # type: ignore[attr-defined]
+    assert not hasattr(model, "labels_")
+
+
 # --------------------------------------------------------------------------------------------- the run of a fit
 
 

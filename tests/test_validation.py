@@ -111,6 +111,12 @@ def test_a_path_in_the_place_of_rows(path: Any) -> None:
     assert_mentions(complaint(lambda: quantization_error(path, X[:2])), "vcgmm.open('vectors.npy')")
 
 
+@pytest.mark.parametrize("paths", [["a.npy", "b.npy"], (Path("a.npy"), Path("b.npy"))])
+def test_paths_or_texts_in_the_place_of_rows(paths: Any) -> None:
+    message = complaint(lambda: fit(paths))
+    assert_mentions(message, "list of 2 paths or texts", "a.npy", "vcgmm.open(paths)", "embeddings")
+
+
 @pytest.mark.parametrize("kind", [sparse.csr_matrix, sparse.csr_array, sparse.coo_array])
 def test_sparse_data(kind: Any) -> None:
     assert_mentions(complaint(lambda: fit(kind(X))), "X is a sparse matrix", "not supported", "toarray()")

@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from scipy import sparse
@@ -28,6 +28,9 @@ from .progress import Progress, make_progress
 from .validation import check_choice, check_integer, check_threads, check_weights_of
 
 PREDICTIONS = ("exact", "approximate")
+
+#: What a fit computes only where it is asked for, and what gives it later.
+ON_DEMAND = {"labels_": "predict(X)", "inertia_": "quantization_error(X)"}
 
 
 class FittedMixture(DensityMixin, BaseEstimator):
@@ -57,6 +60,17 @@ class FittedMixture(DensityMixin, BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         """A stream of too few rows has attributes, but no model yet."""
         return hasattr(self, "means_")
+
+    if not TYPE_CHECKING:  # or every name would be one
+
+        def __getattr__(self, name: str) -> Any:
+            """Say how to come by what is computed on demand."""
+            if name in ON_DEMAND and hasattr(self, "means_"):
+                raise AttributeError(
+                    f"This {type(self).__name__} was fitted without {name}: set compute_labels=True before the "
+                    f"fit, or call {ON_DEMAND[name]}."
+                )
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     @property
     def cluster_centers_(self) -> np.ndarray:

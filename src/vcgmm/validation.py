@@ -155,6 +155,11 @@ def check_dense(name: str, X: object) -> None:
         raise ValueError(
             f"{name}={X!r} is a path, not an array: open the file first, with vcgmm.open({str(X)!r})."
         )
+    if isinstance(X, list | tuple) and X and all(isinstance(one, str | os.PathLike) for one in X):
+        raise ValueError(
+            f"{name} is a list of {len(X)} paths or texts, {X[0]!r} first, not of rows: open files first, with "
+            f"vcgmm.open(paths); texts need numbers in their place, such as embeddings."
+        )
     if sparse.issparse(X):
         raise ValueError(
             f"{name} is a sparse matrix, and sparse input is not supported: convert it with "

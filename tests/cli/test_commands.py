@@ -199,7 +199,8 @@ def test_info_of_a_model(runner: CliRunner, folder: Path, fitted: VCGMM) -> None
     ):
         assert expected in text, expected
     lines = text.splitlines()
-    history = lines[lines.index("History") + 1 : lines.index("Versions") - 1]
+    title = "History" if fitted.n_iter_ <= 12 else f"History (12 of {fitted.n_iter_} iterations)"
+    history = lines[lines.index(title) + 1 : lines.index("Versions") - 1]
     assert len(history) == min(12, fitted.n_iter_)
     assert history[-1].startswith(f"{fitted.n_iter_} ")
     assert f"F={fitted.lower_bound_:.8g}" in history[-1]

@@ -183,7 +183,9 @@ def _model(file: str, as_json: bool) -> None:
     if training:
         show({name: _fact(value) for name, value in training.items()}, "Training")
     show({name: str(_parameter(value)) for name, value in parameters.items()}, "Parameters")
-    show(_history(history), "History")
+    n_iter = len(history["bound"])
+    some = f" ({MOST_ITERATIONS} of {n_iter} iterations)" if n_iter > MOST_ITERATIONS else ""
+    show(_history(history), f"History{some}")
     show({"written by": _versions(header["written_by"], header["format_version"])}, "Versions")
 
 
