@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -132,3 +134,11 @@ def test_libraries_that_torch_misses_are_said(monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(ImportError, match=r"needs torch, which cannot be loaded: libcudart.so.13: .*device='cpu'"):
         VCGMM(2, device="cuda").fit(X)
     assert "cannot be loaded" in backend_of(VCGMM(2, device="auto")).remark
+
+
+@pytest.mark.parametrize("folder", ["algorithm", "kernels"])
+def test_the_algorithm_knows_of_no_device(folder: str) -> None:
+    files = sorted((Path(backends.__file__).parent / folder).rglob("*.py"))
+    assert len(files) > 20
+    known = re.compile(r"(?m)^\s*(import|from)\s+(torch|triton)\b|\bgpu\b|\bcuda\b|\bdevice\s*(==|!=|in\b|is\b|:)")
+    assert [file.name for file in files if known.search(file.read_text())] == []

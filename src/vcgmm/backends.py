@@ -130,7 +130,12 @@ class CPU:
         return Evaluator(means, frame, workers, advance)
 
     def joint_evaluator(
-        self, mixture: Mixture, _family: Family, frame: Frame, workers: Workers, advance: Callable[[int], None]
+        self,
+        mixture: Mixture,
+        family: Family,  # noqa: ARG002 (told by the mixture itself)
+        frame: Frame,
+        workers: Workers,
+        advance: Callable[[int], None],
     ) -> JointEvaluator:
         """A fitted mixture with weights and variances of its own, likewise."""
         return JointEvaluator(mixture, frame, workers, advance)

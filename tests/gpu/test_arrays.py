@@ -11,6 +11,7 @@ torch = pytest.importorskip("torch", reason="tests of the GPU need torch")
 
 from vcgmm.algorithm.mstep import (  # noqa: E402
     Statistics,
+    as_used,
     m_step,
     next_step,
     weighted_products,
@@ -38,6 +39,7 @@ def test_an_m_step_on_the_device_is_that_on_the_host(device: Any) -> None:
     new_there, variance_there = m_step(there, 1e-9, never, 1.3)
     np.testing.assert_allclose(on_host(new_there), new, rtol=1e-12)
     assert variance_there == pytest.approx(variance, rel=1e-12)
+    assert as_used(new_there, there) is new_there  # they are rounded where an E-step asks for them
     step = next_step(1.3, shifts, means, masses, 1.8)
     assert next_step(1.3, on(device, shifts), on(device, means), on(device, masses), 1.8) == pytest.approx(
         step, rel=1e-12

@@ -33,12 +33,9 @@ def test_sums_of_joints_are_those_of_scipy(
 
 def test_values_without_mass_and_far_apart_count_for_nothing(device: Any) -> None:
     nothing = -np.inf
-    joints = np.array(
-        [[nothing, -3.0, nothing], [nothing] * 3, [-1e300, -5.0, -1e307], [-2e5, -2e5, -2e5], [np.nan, 0.0, 1.0]]
-    )
-    np.testing.assert_allclose(
-        sums_of_joints(joints, device), [-3.0, nothing, -5.0, -2e5 + np.log(3.0), np.nan], rtol=1e-15
-    )
+    joints = np.array([[nothing, -3.0, nothing], [nothing] * 3, [-1e300, -5.0, -1e307], [-2e5, -2e5, -2e5]])
+    expected = [-3.0, nothing, -5.0, -2e5 + np.log(3.0)]
+    np.testing.assert_allclose(sums_of_joints(joints, device), expected, rtol=1e-15)
 
 
 @pytest.mark.parametrize("rate", [1e-3, 0.7, 1e6])
@@ -48,7 +45,8 @@ def test_sums_by_distance_are_those_of_the_formula(device: Any, rate: float, n_c
     rows, means = rng.normal(size=(9, 6)), rng.normal(size=(n_clusters, 6))
     rows[0] = means[0]  # where rounding might leave a distance below zero
     sums = torch.empty(9, dtype=torch.float64, device=device)
-    log_sum_by_distance(torch.from_numpy(rows).to(device), torch.from_numpy(means).to(device), rate, sums)
+    there, centres = torch.from_numpy(rows).to(device), torch.from_numpy(means).to(device)
+    log_sum_by_distance(there, centres, (centres * centres).sum(1), rate, sums)
     expected = logsumexp(-rate * ((rows[:, None] - means) ** 2).sum(2), axis=1)
     np.testing.assert_allclose(sums.cpu().numpy(), expected, rtol=1e-12, atol=1e-13 * max(rate, 1.0))
     assert n_clusters > 1 or sums[0] <= 0.0

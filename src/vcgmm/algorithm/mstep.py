@@ -134,12 +134,13 @@ class LocalStatistics(Statistics):
         self.workers.run(take, n_parts, MOVING * self.shifts.size)
 
 
-def as_used(means: np.ndarray, statistics: Statistics) -> np.ndarray:
+@singledispatch
+def as_used(means: Any, statistics: Statistics) -> Any:
     """New means (C, D) rounded as the next E-step would: between the two, half the memory will do.
 
-    Arrays that are not on the host are left to whoever brought them.
+    Arrays that are not on the host bring a way of their own.
     """
-    return means.astype(statistics.means.dtype, copy=False) if isinstance(means, np.ndarray) else means
+    return means.astype(statistics.means.dtype, copy=False)
 
 
 #: Where less than this share of the old scatter is left, the difference is taken anew instead of by cancellation.

@@ -16,20 +16,24 @@ def log_sum_of_joints(joints: torch.Tensor, sums: torch.Tensor) -> None:
     _launch(joints, joints, joints, sums, by_distance=False)
 
 
-def log_sum_by_distance(rows: torch.Tensor, means: torch.Tensor, rate: float, sums: torch.Tensor) -> None:
+def log_sum_by_distance(
+    rows: torch.Tensor, means: torch.Tensor, squares: torch.Tensor, rate: float, sums: torch.Tensor
+) -> None:
     """Log densities but for a constant, log sum_c exp(-rate ||y - mu_c||^2) of every row.
 
     Parameters
     ----------
     rows : (n, D) float64 tensor
     means : (C, D) float64 tensor
+    squares : (C,) float64 tensor
+        ||mu_c||^2.
     rate : float
         1 / (2 sigma^2).
     sums : (n,) float64 tensor, overwritten
     """
     scaled = rate * rows  # a number that a kernel is given has 32 bits
     products = (2 * scaled) @ means.T
-    _launch(products, rate * (means * means).sum(1), (scaled * rows).sum(1), sums, by_distance=True)
+    _launch(products, rate * squares, (scaled * rows).sum(1), sums, by_distance=True)
 
 
 def _launch(

@@ -153,11 +153,12 @@ class DeviceEvaluator:
         n_clusters, n_features = self.means.shape
         constant = math.log(n_clusters) + 0.5 * n_features * math.log(2 * math.pi * variance)
         rate = 0.5 / (variance * self.frame.scale**2)
+        squares = (self.means * self.means).sum(1)
         out = torch.empty(len(points), dtype=torch.float64, device=self.device)
         step = max(1, PRODUCT_VALUES // n_clusters)
         for first in range(0, len(points), step):
             block = points.at(slice(first, first + step)).double()
-            log_sum_by_distance(block, self.means, rate, out[first : first + step])
+            log_sum_by_distance(block, self.means, squares, rate, out[first : first + step])
         return to_host(out - constant).numpy()
 
     def log_density_parts(self, rows: Rows, variance: float) -> Generator[tuple[Part, np.ndarray], None, None]:

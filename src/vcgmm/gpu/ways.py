@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..algorithm.mstep import weighted_products
+from ..algorithm.mstep import Statistics, as_used, weighted_products
 from .arrays import DeviceArray
 from .functions import weighted_products as products_on_device
 from .homecoming import Coming, Homecoming
@@ -162,6 +162,11 @@ class Masses(DeviceArray):
         if function is np.count_nonzero:
             return self.n_nonzero
         return super().__array_function__(function, types, args, kwargs)
+
+
+@as_used.register
+def _(means: DeviceArray, statistics: Statistics) -> DeviceArray:  # noqa: ARG001 (rounded when they are asked for)
+    return means
 
 
 @weighted_products.register

@@ -22,17 +22,19 @@ def log_sums(
     BY_DISTANCE: tl.constexpr,
     COLUMNS: tl.constexpr,
 ):
-    """Sums of exponentials, log sum_c exp(v_c), one program a row; v_c = 2 y mu_c - |y|^2 - |mu_c|^2, or products.
+    """Sums of exponentials, log sum_c exp(v_c), one program a row.
+
+    Values are the products themselves, or where BY_DISTANCE -p |y - mu_c|^2 = 2 p y mu_c - p |y|^2 - p |mu_c|^2.
 
     Every thread has a largest value and a sum of its own, taken relative to it.  One exponential a value will do,
     since of the old largest and the new value one is the new largest.
 
     Parameters
     ----------
-    products : (n, C) float64, IN, 2 y mu_c, or logs of joints
+    products : (n, C) float64, IN, 2 p y mu_c, or logs of joints, numbers or -inf
     n_columns : int, IN, C
-    squares : (C,) float64, IN, |mu_c|^2, and
-    row_squares : (n,) float64, IN, |y|^2, where BY_DISTANCE
+    squares : (C,) float64, IN, p |mu_c|^2, and
+    row_squares : (n,) float64, IN, p |y|^2, where BY_DISTANCE
     sums : (n,) float64, OUT
     BY_DISTANCE : constexpr, whether values are made of products and squares
     COLUMNS : constexpr, columns at a time
