@@ -5,6 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from .jit import kernel
+from .prefetch import hint_row
+
+#: Rows that lie anywhere are fetched so many ahead.
+AHEAD = 8
 
 
 @kernel
@@ -102,21 +106,29 @@ def permute_rows(
 ) -> None:
     """rows[i] = rows[order[i]] for all i at once, in place, cycle by cycle, in columns first..last-1.
 
+    Where a cycle leads, rows lie anywhere: they are fetched some steps ahead.
+
     Parameters
     ----------
     rows : (n, D), IN/OUT
     order : (n,) int64, IN, a permutation
-    done : (n,) bool, IN/OUT, False at first, True at last
+    done : (n,) bool, IN/OUT, False at first, in the end True where a row has come to another place
     spare : (D,) scratch
     """
     for first in range(rows.shape[0]):
-        if done[first]:
+        if done[first] or order[first] == first:
             continue
         for d in range(first_column, last_column):
             spare[d] = rows[first, d]
         here = first
+        ahead = order[first]
+        for _ in range(AHEAD):
+            ahead = order[ahead]
+            hint_row(rows, int(ahead))
         while order[here] != first:
             there = order[here]
+            ahead = order[ahead]
+            hint_row(rows, int(ahead))
             for d in range(first_column, last_column):
                 rows[here, d] = rows[there, d]
             done[here] = True
