@@ -305,6 +305,8 @@ def test_two_levels_check_what_they_are_given() -> None:
         two_level(X, 3, max_iter=-1)
     with pytest.raises(ValueError, match="lloyd_steps=0 is not valid"):
         two_level(X, 3, lloyd_steps=0)
+    with pytest.raises(ValueError, match="hard='no' is not valid"):
+        two_level(X, 3, hard="no")
 
 
 @pytest.mark.parametrize("n_features", [4, 200])
@@ -321,6 +323,14 @@ def test_centres_of_two_levels_end_lower_after_more_steps_inside_cells() -> None
     rows = rng.normal(size=(8000, 4))
     errors = [quantization_error(rows, two_level(rows, 80, lloyd_steps=n, random_state=0)) for n in (2, None, 12)]
     assert errors[0] > errors[1] > errors[2]
+
+
+def test_centres_of_two_levels_end_lower_after_hard_iterations() -> None:
+    rng = np.random.default_rng(1)
+    rows = rng.normal(size=(8000, 4))
+    settings = [{}, {"max_iter": 2, "hard": True}, {"hard": True}, {"max_iter": 12, "hard": True}]
+    errors = [quantization_error(rows, two_level(rows, 80, random_state=0, **one)) for one in settings]
+    assert errors[0] > errors[1] > errors[2] > errors[3]
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e3])

@@ -45,10 +45,11 @@ def centres_of(
     max_iter: int | None,
     n_threads: int = 2,
     lloyd_steps: int | None = None,
+    hard: bool = False,
 ) -> np.ndarray:
     with Workers(n_threads) as workers:
         rng = np.random.default_rng(0)
-        return start_alone(local(points, workers), weights, 50, max_iter, lloyd_steps, rng, workers, silent)
+        return start_alone(local(points, workers), weights, 50, max_iter, lloyd_steps, hard, rng, workers, silent)
 
 
 def error_of(points: np.ndarray, weights: np.ndarray, centres: np.ndarray) -> float:
@@ -144,7 +145,7 @@ def test_steps_inside_cells_that_nobody_asked_for(max_iter: int, steps: int) -> 
 
 
 def test_none_are_five_where_rows_are_wide_and_none_where_they_are_narrow() -> None:
-    for n_features, n in ((20, 0), (200, module.ITERATIONS_IF_WIDE)):
+    for n_features, n in ((20, 0), (200, module.ITERATIONS)):
         points, weights = mixture(2000, n_features)
         np.testing.assert_array_equal(centres_of(points, weights, None), centres_of(points, weights, n))
 
@@ -156,14 +157,27 @@ def test_narrow_rows_without_iterations_are_the_plain_start() -> None:
     np.testing.assert_array_equal(centres_of(points, weights, 0), plain.means)
 
 
-def test_one_iteration_on_narrow_rows_is_a_step_of_lloyd() -> None:
-    points, weights = mixture(3000, 8)
-    with Workers(2) as workers:
-        start = two_level(points, weights, 32, np.random.default_rng(0), workers, silent)
-        means, labels = module.one_step(points.copy(), weights, start, np.random.default_rng(1), workers)
-    squares = ((points[:, None, :] - start.means) ** 2).sum(axis=2)
-    np.testing.assert_array_equal(labels, squares.argmin(axis=1))  # 32 clusters: all are candidates
-    np.testing.assert_allclose(means, plain_means(points.astype(np.float64), weights, labels, 32), atol=1e-5)
+@pytest.mark.parametrize("n_features", [20, 200], ids=["narrow", "wide"])
+def test_one_iteration_is_hard_whatever_is_asked_for(n_features: int) -> None:
+    points, weights = mixture(2000, n_features)
+    plain, hard = (centres_of(points, weights, 1, hard=hard) for hard in (False, True))
+    np.testing.assert_array_equal(plain, hard)
+
+
+@pytest.mark.parametrize("few", [0, 1000], ids=["lists", "products"])
+@pytest.mark.parametrize("n_features", [20, 200], ids=["narrow", "wide"])
+def test_hard_iterations_end_lower_and_do_not_depend_on_threads(
+    n_features: int, few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("vcgmm.algorithm.hard_steps.FEW", few)
+    points, weights = mixture(4000, n_features)
+    found = [centres_of(points, weights, n, hard=True) for n in (0, 1, 3, 8)]
+    errors = [error_of(points, weights, centres) for centres in found]
+    assert errors[0] > errors[1] > errors[2] > errors[3]
+    np.testing.assert_array_equal(centres_of(points, weights, 3, n_threads=1, hard=True), found[2])
+    np.testing.assert_array_equal(
+        centres_of(points, weights, None, hard=True), centres_of(points, weights, 5, hard=True)
+    )
 
 
 def test_rows_are_taken_as_they_lie_where_nothing_has_to_be_done_to_them() -> None:

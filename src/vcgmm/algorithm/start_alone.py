@@ -2,35 +2,64 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..kernels.lloyd import mean_of_groups
 from ..parallel import MOVING, Workers
-from .cells import Neighbourhoods, sort_by_cluster
+from .cells import sort_by_cluster
 from .coreset import rows_at_once
 from .directions import leading_directions
-from .extent import Extent
+from .hard_steps import asks_for_labels, hard_steps
 from .local_points import LocalPoints
-from .mstep import LocalStatistics
-from .natural import Natural
-from .seeding import Start
 from .subspace import SearchSettings, improved_labels, lift
-from .sums import Sums
 from .two_level import ALONE, BEFORE_A_FIT, Effort, two_level
 
-#: EM iterations in few dimensions, where rows are wide and nobody says how many.
-ITERATIONS_IF_WIDE = 5
+#: Iterations, where nobody says how many: in few dimensions, where rows are wide, and of Lloyd steps.
+ITERATIONS = 5
 
 #: Neighbours and candidates of a cluster in iterations that nothing follows.
 NEIGHBOURS = 5
 CANDIDATES = 32
 
-#: Instead of a precision: no responsibilities but those of the nearest.
-FIRST_TAKES_ALL = -1.0
+
+@dataclass(frozen=True)
+class Plan:
+    """What is done for clusters.
+
+    Attributes
+    ----------
+    iterations : int
+        Of EM: one is a step of Lloyd's algorithm, in which clusters of all cells meet; if more follow, clusters
+        are moved after the first.
+    inside : int
+        Lloyd steps inside cells, before that.
+    hard : bool
+        All iterations are steps of Lloyd's algorithm, and no clusters are moved.
+    """
+
+    iterations: int
+    inside: int
+    hard: bool
+
+    @classmethod
+    def of(cls, max_iter: int | None, lloyd_steps: int | None, hard: bool, is_wide: bool) -> Plan:
+        """As users ask for it: None is for them to leave open."""
+        if max_iter is None:
+            max_iter = ITERATIONS if is_wide or hard else 0
+        if lloyd_steps is None:
+            lloyd_steps = ALONE.steps if max_iter == 0 else BEFORE_A_FIT.steps
+        return cls(max_iter, lloyd_steps, hard or max_iter < 2)
+
+    @property
+    def effort(self) -> Effort:
+        """What two levels do: as before a fit, if clusters are moved."""
+        if not self.hard:
+            return replace(BEFORE_A_FIT, steps=self.inside)
+        # Rows in proportion: few steps are not worth many of them, nor many steps few.
+        return replace(ALONE, steps=self.inside, sample=ALONE.sample * self.inside // ALONE.steps)
 
 
 def start_alone(
@@ -39,11 +68,12 @@ def start_alone(
     n_clusters: int,
     max_iter: int | None,
     lloyd_steps: int | None,
+    hard: bool,
     rng: np.random.Generator,
     workers: Workers,
     advance: Callable[[int], None],
 ) -> np.ndarray:
-    """Centres (C, D) float64: those of a two-level start, in a subspace where that pays, after some EM iterations.
+    """Centres (C, D) float64: those of a two-level start, in a subspace where that pays, after some iterations.
 
     Parameters
     ----------
@@ -51,95 +81,49 @@ def start_alone(
     weights : (N',) float64
     n_clusters : int
         At most the number of distinct points.
-    max_iter : int or None
-        EM iterations: one is a step of Lloyd's algorithm, in which clusters of all cells meet; if more follow,
-        clusters are moved after the first.  None: some where rows are wide, else none.
-    lloyd_steps : int or None
-        Inside cells, before that.  None: as `effort_for` says.
+    max_iter, lloyd_steps, hard : int or None, int or None, bool
+        As `Plan.of` has them.
     rng : numpy Generator
     workers : Workers
     advance : callable
         Told how many clusters have been found since the last call.
     """
     directions = leading_directions(points, weights, rng)
-    if max_iter is None:
-        max_iter = 0 if directions is None else ITERATIONS_IF_WIDE
-    effort = effort_for(max_iter, lloyd_steps)
-    if directions is None and max_iter < 2:
-        return _of_narrow(points, weights, n_clusters, max_iter == 1, effort, rng, workers, advance)
+    plan = Plan.of(max_iter, lloyd_steps, hard, is_wide=directions is not None)
+    if directions is None and plan.hard:
+        return _of_narrow(points, weights, n_clusters, plan, rng, workers, advance)
     seen = points.array if directions is None else points.project(directions)
-    start = two_level(seen, weights, n_clusters, rng, workers, advance, effort=effort)
-    if max_iter == 0:
+    labelled = plan.iterations == 0 or not plan.hard or asks_for_labels(n_clusters)
+    start = two_level(seen, weights, n_clusters, rng, workers, advance, effort=plan.effort, labelled=labelled)
+    if plan.iterations == 0:
         labels = start.labels
-    elif max_iter == 1:
-        _, labels = one_step(seen, weights, start, rng, workers)
+    elif plan.hard:
+        _, labels = hard_steps(seen, weights, start.means, start.labels, plan.iterations, rng, workers)
     else:  # the first is made before clusters are moved
         neighbours, candidates = min(NEIGHBOURS, n_clusters), min(CANDIDATES, n_clusters)
-        settings = SearchSettings(min(5, n_clusters), neighbours, candidates, 1e-4, max_iter - 1, 1.8)
+        settings = SearchSettings(min(5, n_clusters), neighbours, candidates, 1e-4, plan.iterations - 1, 1.8)
         labels, _ = improved_labels(seen, weights, start, settings, rng, workers)
     points.put_back()  # what lies there are projections, or has changed places
     return means_of_labels(points, weights, labels, n_clusters, workers)
-
-
-def effort_for(max_iter: int, lloyd_steps: int | None) -> Effort:
-    """What two levels do before so many iterations: as before a fit, if clusters are moved after the first."""
-    if lloyd_steps is None:
-        lloyd_steps = ALONE.steps if max_iter == 0 else BEFORE_A_FIT.steps
-    if max_iter > 1:
-        return replace(BEFORE_A_FIT, steps=lloyd_steps)
-    # Rows in proportion: few steps are not worth many of them, nor many steps few.
-    return replace(ALONE, steps=lloyd_steps, sample=ALONE.sample * lloyd_steps // ALONE.steps)
 
 
 def _of_narrow(
     points: LocalPoints,
     weights: np.ndarray,
     n_clusters: int,
-    step: bool,
-    effort: Effort,
+    plan: Plan,
     rng: np.random.Generator,
     workers: Workers,
     advance: Callable[[int], None],
 ) -> np.ndarray:
-    """As `start_alone`, for rows that are not projected and one iteration or none: they stay where they are."""
+    """As `start_alone`, for rows that are not projected and Lloyd steps, if any: they stay where they are."""
     rows = points.as_they_lie()
     seen = points.array if rows is None else rows
-    start = two_level(seen, weights, n_clusters, rng, workers, advance, effort=effort, labelled=step)
-    return one_step(seen, weights, start, rng, workers)[0] if step else start.means
-
-
-def one_step(
-    points: np.ndarray, weights: np.ndarray, start: Start, rng: np.random.Generator, workers: Workers
-) -> tuple[np.ndarray, np.ndarray]:
-    """Every point to the nearest of some clusters about its own: means (C, d) float64, and labels (N',) int32.
-
-    Parameters
-    ----------
-    points : (N', d) float
-        Left as they lie: putting them in order takes longer than one step.
-    weights : (N',) float64
-    start : Start
-        Its labels are changed in place.
-    rng : numpy Generator
-    workers : Workers
-    """
-    n_clusters = len(start.means)
-    near = Neighbourhoods(
-        n_clusters,
-        min(NEIGHBOURS, n_clusters),
-        min(CANDIDATES, n_clusters),
-        0,
-        int(rng.integers(1 << 62)),
-        workers,
-    )
-    natural = Natural.shared(start.means.astype(points.dtype))
-    near.update(natural)
-    order, bounds = sort_by_cluster(start.labels, n_clusters)
-    sums = Sums(natural, Extent.of(points, weights, workers).rounding(natural), workers)
-    sums.search(points, weights, start.labels[:, None], order, bounds, near.candidates, FIRST_TAKES_ALL)
-    total = float(weights.sum())
-    statistics = LocalStatistics.of(natural.means, math.nan, sums.totals(), total, 0, workers=workers)
-    return statistics.moved(1.0), start.labels
+    labelled = plan.iterations > 0 and asks_for_labels(n_clusters)
+    start = two_level(seen, weights, n_clusters, rng, workers, advance, effort=plan.effort, labelled=labelled)
+    if plan.iterations == 0:
+        return start.means
+    return hard_steps(seen, weights, start.means, start.labels, plan.iterations, rng, workers)[0]
 
 
 def means_of_labels(

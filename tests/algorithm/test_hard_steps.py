@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from vcgmm.algorithm import hard_steps as module
+from vcgmm.algorithm.hard_steps import asks_for_labels, hard_steps, products_tell
+from vcgmm.kernels.lloyd import STEP_LENGTH
+from vcgmm.parallel import Workers
+
+WAYS = pytest.mark.parametrize("few", [0, 1000], ids=["lists", "products"])
+
+
+def blobs(n: int, n_features: int, n_blobs: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Overlapping blobs, (n, D) float32, and weights (n,)."""
+    rng = np.random.default_rng(seed)
+    points = rng.normal(size=(n_blobs, n_features))[rng.integers(0, n_blobs, n)] + 0.4 * rng.normal(
+        size=(n, n_features)
+    )
+    return points.astype(np.float32), rng.uniform(0.1, 3.0, n)
+
+
+def nearest_of(points: np.ndarray, means: np.ndarray) -> np.ndarray:
+    labels: np.ndarray = ((points[:, None] - means) ** 2).sum(axis=2).argmin(axis=1)
+    return labels
+
+
+def plainly(
+    points: np.ndarray, weights: np.ndarray, means: np.ndarray, n_steps: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """The specification."""
+    for step in range(n_steps):
+        labels = nearest_of(points, means)
+        new = means.copy()
+        for c in range(len(means)):
+            if (labels == c).any():
+                new[c] = np.average(points[labels == c], axis=0, weights=weights[labels == c])
+        means = means + (STEP_LENGTH if step < n_steps - 1 else 1.0) * (new - means)
+    return means, labels
+
+
+def stepped(
+    points: np.ndarray, weights: np.ndarray, means: np.ndarray, n_steps: int, n_threads: int = 2
+) -> tuple[np.ndarray, np.ndarray]:
+    labels = np.empty(0, np.int32)
+    if asks_for_labels(len(means)):
+        labels = nearest_of(points, means).astype(np.int32)
+    with Workers(n_threads) as workers:
+        return hard_steps(points, weights, means, labels, n_steps, np.random.default_rng(0), workers)
+
+
+@WAYS
+@pytest.mark.parametrize("n_steps", [1, 2, 4])
+def test_steps_are_those_of_lloyd(few: int, n_steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "FEW", few)
+    points, weights = blobs(2000, 6, 20)
+    means = points[:30].astype(np.float64)  # of 30 clusters all are candidates
+    found, labels = stepped(points, weights, means, n_steps)
+    expected, expected_labels = plainly(points.astype(np.float64), weights, means, n_steps)
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+    np.testing.assert_array_equal(labels, expected_labels)
+
+
+@WAYS
+def test_they_do_not_depend_on_the_number_of_threads(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "FEW", few)
+    monkeypatch.setattr("vcgmm.parallel.WORTH_WAKING", 1)
+    points, weights = blobs(3000, 5, 40)
+    alone, *others = (stepped(points, weights, points[:150].astype(np.float64), 3, n) for n in (1, 2, 3))
+    for other in others:
+        np.testing.assert_array_equal(other[0], alone[0])
+        np.testing.assert_array_equal(other[1], alone[1])
+
+
+@WAYS
+def test_a_cluster_without_points_stays_where_it_is(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "FEW", few)
+    points, weights = blobs(500, 3, 5)
+    means = np.vstack([points[:9].astype(np.float64), np.full((1, 3), 50.0)])
+    found, labels = stepped(points, weights, means, 2)
+    np.testing.assert_array_equal(found[9], means[9])
+    assert 9 not in labels
+
+
+def test_lists_end_close_to_products(monkeypatch: pytest.MonkeyPatch) -> None:
+    points, weights = blobs(6000, 8, 60)
+    means = points[:300].astype(np.float64)
+    errors = []
+    for few in (0, 1000):
+        monkeypatch.setattr(module, "FEW", few)
+        found, _ = stepped(points, weights, means, 4)
+        errors.append(weights @ ((points[:, None] - found) ** 2).sum(axis=2).min(axis=1))
+    assert errors[0] == pytest.approx(errors[1], rel=0.02)
+
+
+def test_products_are_not_trusted_where_clusters_are_small_beside_the_data(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    points, weights = blobs(2000, 6, 12)
+    means = points[:12].astype(np.float64)
+    assert products_tell(points, means, np.random.default_rng(0))
+    far = points + np.float32(2000.0) * (np.arange(2000) % 2)[:, None].astype(np.float32)
+    seeds = far[:12].astype(np.float64)
+    assert not products_tell(far, seeds, np.random.default_rng(0))
+    calls = []
+    monkeypatch.setattr(module, "_by_products", lambda *_: calls.append(1))
+    found, labels = stepped(far, weights, seeds, 2)
+    assert not calls
+    expected, expected_labels = plainly(far.astype(np.float64), weights, seeds, 2)
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    np.testing.assert_array_equal(labels, expected_labels)
+
+
+@pytest.mark.parametrize("n", [1, 511, 512, 1030])
+def test_some_points_are_looked_at_however_many_there_are(n: int) -> None:
+    points = np.random.default_rng(0).normal(size=(n, 3))
+    assert products_tell(points, np.full((2, 3), 5.0), np.random.default_rng(0))

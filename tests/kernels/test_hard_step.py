@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from vcgmm.kernels.exact_sums import rounding_constant
+from vcgmm.kernels.hard_step import add_rows, assign_and_add
+from vcgmm.kernels.nearest_tiles import padded
+from vcgmm.kernels.selection import LANES
+
+pytestmark = pytest.mark.interpreted
+
+
+def stepped(
+    points: np.ndarray, weights: np.ndarray, centres: np.ndarray, runs: list[tuple[int, int]]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Labels, sums and masses of all points, by some calls for runs of them."""
+    dtype, (k, n_features) = points.dtype, centres.shape
+    laid = np.full((padded(k), n_features), 3.0, dtype)  # what lies in rows that are no centres does not matter
+    laid[:k] = centres
+    squares = np.full(len(laid), np.inf, dtype)
+    squares[:k] = (laid[:k] ** 2).sum(axis=1)
+    magic = rounding_constant(weights @ np.abs(points.astype(np.float64)))
+    labels, totals, masses = np.full(len(points), -1, np.int32), np.zeros((k, n_features)), np.zeros(k)
+    mass_magic = float(rounding_constant(np.array(weights.sum())))
+    for first, last in runs:
+        assign_and_add(
+            first, last, points, weights, laid, squares, magic, mass_magic, labels, totals, masses
+        )  # fmt: skip
+    return labels, totals, masses
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("n", "n_features", "k"), [(1, 1, 1), (LANES, 3, 4), (2 * LANES + 5, 9, 7), (200, 17, 30)]
+)
+def test_every_row_goes_to_the_nearest_centre_and_into_its_sums(
+    n: int, n_features: int, k: int, dtype: type
+) -> None:
+    rng = np.random.default_rng(n)
+    points, centres = (
+        rng.normal(size=(n, n_features)).astype(dtype),
+        rng.normal(size=(k, n_features)).astype(dtype),
+    )
+    weights = rng.uniform(0.0, 3.0, n)
+    n_runs = -(-n // LANES)
+    labels, totals, masses = stepped(points, weights, centres, [(0, n_runs)])
+    squares = ((points[:, None].astype(np.float64) - centres) ** 2).sum(axis=2)
+    np.testing.assert_array_equal(labels, squares.argmin(axis=1))
+    wide = points.astype(np.float64)
+    for c in range(k):
+        mine = labels == c
+        np.testing.assert_allclose(totals[c], weights[mine] @ wide[mine], rtol=1e-12, atol=1e-11)
+        np.testing.assert_allclose(masses[c], weights[mine].sum(), rtol=1e-12, atol=1e-12)
+
+
+def test_sums_do_not_depend_on_how_rows_are_shared() -> None:
+    rng = np.random.default_rng(3)
+    points, centres = rng.normal(size=(5 * LANES + 3, 4)), rng.normal(size=(9, 4))
+    weights = rng.lognormal(sigma=3.0, size=len(points))
+    together = stepped(points, weights, centres, [(0, 6)])
+    apart = stepped(points, weights, centres, [(4, 6), (0, 1), (1, 4)])
+    for one, other in zip(together, apart, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_only_the_first_rows_are_added() -> None:
+    rows, labels = np.arange(12.0).reshape(4, 3), np.array([1, 0, 1, 0], np.int32)
+    totals, masses = np.zeros((2, 3)), np.zeros(2)
+    magic = rounding_constant(np.full(3, 100.0))
+    add_rows(3, rows, np.array([1.0, 2.0, 3.0, 4.0]), labels, magic, float(magic[0]), totals, masses)
+    np.testing.assert_array_equal(totals, [2 * rows[1], rows[0] + 3 * rows[2]])
+    np.testing.assert_array_equal(masses, [2.0, 4.0])
