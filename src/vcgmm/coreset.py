@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -44,7 +45,8 @@ class Coreset:
     Attributes
     ----------
     points : (N', D) array
-        In the data's own dtype.
+        In the data's own dtype.  Where all of a tensor on a GPU was fitted to, it is brought from there when it is
+        first asked for (bf16 as float32); fits to the coreset use it where it lies.
     weights : (N',) float64
         They sum to the data's weight in expectation.
     indices : (N',) int64 or None
@@ -85,11 +87,22 @@ class Coreset:
 
     @classmethod
     def of(
-        cls, points: np.ndarray, weights: np.ndarray, indices: np.ndarray | range | None, n_samples: int | None
+        cls,
+        points: Any,
+        weights: np.ndarray,
+        indices: np.ndarray | range | None,
+        n_samples: int | None,
+        bring: Callable[[Any], np.ndarray] | None = None,
     ) -> Self:
-        """A coreset of arrays that are known to be good: they are neither read nor checked."""
+        """A coreset of arrays that are known to be good: they are neither read nor checked.
+
+        Points may be a tensor, of which `bring` makes an array when one is asked for.
+        """
         coreset = cls.__new__(cls)
         coreset._fill(points, weights, indices, n_samples)
+        if bring is not None and not isinstance(points, np.ndarray):
+            del coreset.__dict__["points"]
+            coreset.__dict__["_elsewhere"] = points, bring
         return coreset
 
     def _fill(self, points: Any, weights: Any, indices: Any, n_samples: int | None) -> None:
@@ -103,30 +116,45 @@ class Coreset:
             object.__setattr__(self, name, value)
 
     def __getattr__(self, name: str) -> np.ndarray:
-        """Arrays that tell of all rows alike: to fill them takes longer than many a fit on a GPU."""
-        if name not in ("weights", "indices"):
+        """Arrays that tell of all rows alike, or lie on a GPU: to make them takes longer than many a fit there."""
+        value: np.ndarray
+        if name == "points" and "_elsewhere" in self.__dict__:
+            points, bring = self.__dict__["_elsewhere"]
+            value = bring(points)
+        elif name == "weights":
+            value = np.ones(len(self))
+        elif name == "indices":
+            value = np.arange(len(self))
+        else:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        n_points = len(self.points)
-        value = np.ones(n_points) if name == "weights" else np.arange(n_points)
         object.__setattr__(self, name, value)
         return value
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled: arrays."""
+        return {name: getattr(self, name) for name in ("points", "weights", "indices", "n_samples")}
+
+    @property
+    def there(self) -> Any:
+        """The points where they lie: the array, or a tensor on a GPU where all of one was fitted to."""
+        return self.__dict__["_elsewhere"][0] if "_elsewhere" in self.__dict__ else self.points
+
     def __len__(self) -> int:
         """Number of points N'."""
-        return len(self.points)
+        return len(self.there)
 
     def __repr__(self) -> str:
         of = "" if self.n_samples is None else f" for {self.n_samples:,} rows"
-        n_points, n_features = self.points.shape
+        n_points, n_features = self.there.shape
         return (
-            f"<Coreset: {n_points:,} points of {n_features:,} features, {self.points.dtype}, of weight "
+            f"<Coreset: {n_points:,} points of {n_features:,} features, {self.there.dtype}, of weight "
             f"{self.total_weight:.8g}{of}>"
         )
 
     @property
     def n_features(self) -> int:
         """Number of features D."""
-        return int(self.points.shape[1])
+        return int(self.there.shape[1])
 
     @property
     def total_weight(self) -> float:
@@ -236,7 +264,9 @@ def load_coreset(path: str | os.PathLike[str]) -> Coreset:
     return Coreset.load(path)
 
 
-def coreset_of(sample: Sample, n_rows: int, given: Given | None) -> Coreset:
+def coreset_of(
+    sample: Sample, n_rows: int, given: Given | None, bring: Callable[[Any], np.ndarray] | None = None
+) -> Coreset:
     """What was drawn from rows, as the coreset that it is.
 
     Parameters
@@ -246,13 +276,15 @@ def coreset_of(sample: Sample, n_rows: int, given: Given | None) -> Coreset:
         Rows that it was drawn from.
     given : Coreset or GivenCoreset, optional
         Where those rows were the points of a coreset already, that one: the new one speaks of the same data.
+    bring : callable, optional
+        What makes an array of points that are a tensor.
     """
     if given is None:
         every = range(len(sample)) if sample.rows is None else sample.indices
-        return Coreset.of(sample.points, sample.weights, every, n_rows)
+        return Coreset.of(sample.points, sample.weights, every, n_rows, bring)
     known = given.indices
     indices = known if known is None or sample.rows is None else known[sample.rows]
-    return Coreset.of(sample.points, sample.weights, indices, given.n_samples)
+    return Coreset.of(sample.points, sample.weights, indices, given.n_samples, bring)
 
 
 def unpack(X: Any, sample_weight: Any) -> tuple[Any, Any]:
@@ -261,7 +293,7 @@ def unpack(X: Any, sample_weight: Any) -> tuple[Any, Any]:
         return X, sample_weight
     if sample_weight is not None:
         raise ValueError("sample_weight is given, but X is a coreset, which has weights of its own: leave it out.")
-    return X.points, X.weights
+    return X.there, X.weights
 
 
 def _check_indices(indices: Any, n_points: int) -> np.ndarray | None:

@@ -367,7 +367,7 @@ class VCGMM(KeptMixture):
             result = backend.fit(rows, weights, settings, (*callbacks, history), progress, workers, keep)
             self._take_over(result, history, rows.n_samples, dtype, backend)
             self.__dict__.pop("_stream", None)
-            self.coreset_ = coreset_of(result.coreset, rows.n_samples, given)
+            self.coreset_ = coreset_of(result.coreset, rows.n_samples, given, on_host)
             if self.compute_labels:
                 self._label(rows, weights, workers, progress)
         self._warn_of_the_end(result, stacklevel=4)
@@ -534,7 +534,7 @@ class VCGMM(KeptMixture):
                 complete=rows.n_samples == saved.n_samples,
             )
             self._take_over(result, history, saved.n_samples, rows.dtype, backend)
-            self.coreset_ = coreset_of(result.coreset, saved.n_samples, saved.given)
+            self.coreset_ = coreset_of(result.coreset, saved.n_samples, saved.given, on_host)
             complete = rows.n_samples == saved.n_samples
             if problem.settings.refine > 0 and not complete:
                 warnings.warn(

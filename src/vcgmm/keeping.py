@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import os
-from copy import copy
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
-from .backends import is_tensor, on_host
 from .coreset import Coreset
 from .interop import faiss_index, for_sklearn
 from .mixture_parameters import fitted_metric
@@ -44,18 +41,7 @@ class KeptMixture(FittedMixture):
             With coreset=True, for a model that was loaded without one.
         """
         self._check_fitted()
-        model = self
-        if check_flag("coreset", coreset) and is_tensor(getattr(getattr(self, "coreset_", None), "points", None)):
-            model = copy(self)  # which goes by way of `__getstate__`
-        save_model(model, path, coreset=coreset)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """What is pickled: a coreset that is a tensor on a GPU as an array, which needs none to be read."""
-        state: dict[str, Any] = dict(super().__getstate__())
-        coreset: Any = state.get("coreset_")
-        if is_tensor(getattr(coreset, "points", None)):
-            state["coreset_"] = replace(coreset, points=on_host(coreset.points))
-        return state
+        save_model(self, path, coreset=check_flag("coreset", coreset))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:

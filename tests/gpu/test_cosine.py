@@ -63,7 +63,7 @@ def test_what_a_fit_hands_out_and_what_callbacks_make_can_be_differentiated(gpu:
 
     X = torch.from_numpy(rows()).to(gpu)
     for size in (60, None):
-        points: Any = fitted(X, coreset_size=size, max_iter=2, callbacks=callback).coreset_.points
+        points: Any = fitted(X, coreset_size=size, max_iter=2, callbacks=callback).coreset_.there
         if isinstance(points, torch.Tensor):  # all of a tensor on a GPU
             factor = torch.ones(4, requires_grad=True, device=gpu)
             (points * factor).sum().backward()

@@ -127,7 +127,10 @@ def test_a_coreset_of_a_tensor_is_drawn_where_it_lies(gpu: Any, tmp_path: Any) -
     assert (coreset.points == X[torch.from_numpy(coreset.indices).to(gpu)].float().cpu().numpy()).all()
     fitted.save(tmp_path / "model.vcgmm", coreset=True)
     whole = model(coreset_size=None, max_iter=2, tol=1.0).fit(X)
-    assert isinstance(whole.coreset_.points, torch.Tensor)  # X itself
+    assert isinstance(whole.coreset_.points, np.ndarray)
+    if gpu.type == "cuda":  # under the interpreter rows are on the host all along
+        assert whole.coreset_.there is X
+    assert repr(len(whole.coreset_)) in repr(whole.coreset_)
     whole.save(tmp_path / "whole.vcgmm", coreset=True)
     assert (VCGMM.load(tmp_path / "whole.vcgmm").coreset_.points == X.float().cpu().numpy()).all()
     assert coreset.total_weight == pytest.approx(float(weights.sum()), rel=0.3)
@@ -215,15 +218,32 @@ def test_tensors_that_are_no_rows_are_refused(gpu: Any, tensor: Any, message: st
         model().fit(tensor().to(gpu))
 
 
-def test_a_pickled_model_holds_no_tensor(gpu: Any) -> None:
+def test_a_coreset_that_is_a_tensor_is_brought_when_it_is_asked_for(gpu: Any) -> None:
     X = torch.from_numpy(blobs()).to(gpu)
     fitted = model(max_iter=1, tol=1.0).fit(X)
-    fitted.coreset_ = Coreset.of(X, np.ones(len(X)), None, len(X))  # as it is on a GPU, not on the host
+    brought: list[Any] = []
+
+    def bring(points: Any) -> np.ndarray:
+        brought.append(points)
+        return np.asarray(points.cpu().numpy())
+
+    # as it is on a GPU, not on the host
+    fitted.coreset_ = coreset = Coreset.of(X, np.ones(len(X)), None, len(X), bring)
+    assert (len(coreset), coreset.n_features) == tuple(X.shape)
+    assert str(X.dtype) in repr(coreset)
+    assert coreset.there is X
+    fitted.fit(coreset)
+    assert not brought
+    fitted.coreset_ = coreset
     again = pickle.loads(pickle.dumps(fitted))
-    assert isinstance(again.coreset_.points, np.ndarray)
     np.testing.assert_array_equal(again.coreset_.points, blobs())
+    assert again.coreset_.there is again.coreset_.points
     assert again.means_.tobytes() == fitted.means_.tobytes()
-    assert isinstance(fitted.coreset_.points, torch.Tensor)
+    np.testing.assert_array_equal(coreset.points, blobs())
+    assert coreset.points is coreset.points
+    assert len(brought) == 1
+    assert coreset.there is X
+    assert len(coreset.merge(coreset)) == 2 * len(X)
 
 
 def test_tensors_of_other_classes_are_taken_for_plain_ones(gpu: Any) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 import torch
@@ -18,6 +19,7 @@ from ..parallel import Workers
 from ..progress import Callback, History, Iteration, Progress
 from ..validation import DeviceError
 from .arena import in_arena, out_of_arena
+from .compiling import told_of_compiling
 from .evaluation import DeviceEvaluator
 from .fitting import resume, run
 from .joint_evaluation import DeviceJointEvaluator
@@ -111,7 +113,7 @@ class GPU:
         told = [outside(callback) for callback in callbacks]
         size = settings.coreset_size
         n_points = rows.n_samples if size is None else min(size, rows.n_samples)
-        with torch.inference_mode(), current(self.device), in_arena(self.device, n_points):
+        with self._computing(n_points, progress):
             return run(rows, weights, settings, self.device, self.precision, told, progress, workers, keep)
 
     def resume(
@@ -127,8 +129,15 @@ class GPU:
         """A fit from a snapshot on."""
         told = [outside(callback) for callback in callbacks]
         n_points = len(snapshot.problem.coreset)
-        with torch.inference_mode(), current(self.device), in_arena(self.device, n_points):
+        with self._computing(n_points, progress):
             return resume(snapshot, self.device, self.precision, told, progress, workers, keep, complete=complete)
+
+    @contextmanager
+    def _computing(self, n_points: int, progress: Progress) -> Iterator[None]:
+        """What a fit runs in."""
+        arena = in_arena(self.device, n_points)
+        with torch.inference_mode(), current(self.device), arena, told_of_compiling(progress.note):
+            yield
 
     def evaluator(
         self, means: np.ndarray, frame: Frame, workers: Workers, advance: Callable[[int], None]
