@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from vcgmm.kernels.coordinates import AHEAD, change_coordinates, rows_in_coordinates
+from vcgmm.kernels.coordinates import AHEAD, change_coordinates, mean_in_coordinates, rows_in_coordinates
 
 pytestmark = pytest.mark.interpreted
 
@@ -29,3 +29,19 @@ def test_rows_that_lie_anywhere_are_the_same(rows: np.ndarray, n: int) -> None:
     rows_in_coordinates(rows, which, ORIGIN, 4.0, out)
     change_coordinates(rows[which], ORIGIN, 4.0, expected)
     np.testing.assert_array_equal(out, expected)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_means_of_groups_are_those_of_rows_that_were_written(rows: np.ndarray, dtype: type) -> None:
+    rng = np.random.default_rng(2)
+    source, weights, order = rows.astype(dtype), rng.uniform(0.5, 2.0, 50), rng.permutation(50)
+    start = np.array([0, 1, 20, 50])
+    means = np.full((3, 3), np.nan)
+    for first, last in ((1, 3), (0, 1)):
+        mean_in_coordinates(first, last, source, ORIGIN, 4.0, weights, order, start, means)
+    local = np.empty((50, 3), dtype)
+    change_coordinates(source, ORIGIN, 4.0, local)
+    for group in range(3):
+        mine = order[start[group] : start[group + 1]]
+        expected = np.average(local[mine].astype(np.float64), axis=0, weights=weights[mine])
+        np.testing.assert_allclose(means[group], expected, rtol=1e-12)

@@ -59,15 +59,19 @@ class LocalPoints:
             self._filled, self._rows = True, None
         return array
 
-    def as_they_lie(self) -> np.ndarray | None:
-        """The rows themselves (N', D), where they are in local coordinates already and need not be copied.
+    def as_given(self) -> np.ndarray | None:
+        """The rows (N', D) in the data's coordinates, where they are all points and kernels can read them.
 
         None where they are not.  To numba an array that must not be written to is of another type: all kernels
         would be compiled for it anew, which takes longer than a copy.
         """
-        array, frame = self.source.array, self.frame
-        plain = array.dtype == frame.dtype and array.flags.c_contiguous and array.flags.writeable
-        return array if plain and frame.changes_nothing and self.picks is None else None
+        array = self.source.array
+        plain = array.dtype == self.frame.dtype and array.flags.c_contiguous and array.flags.writeable
+        return array if plain and self.picks is None else None
+
+    def as_they_lie(self) -> np.ndarray | None:
+        """Those rows, where they are in local coordinates already and need not be copied; else None."""
+        return self.as_given() if self.frame.changes_nothing else None
 
     def arrange(self, rows: np.ndarray) -> bool:
         """Let the array be in the order of these rows when it is next asked for; False where that is slow."""

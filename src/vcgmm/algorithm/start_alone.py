@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..kernels.coordinates import mean_in_coordinates
 from ..kernels.lloyd import mean_of_groups
 from ..parallel import MOVING, Workers
 from .cells import sort_by_cluster
@@ -143,13 +144,14 @@ def means_of_labels(
     if not points.source.quick or not np.diff(start).all():
         return lift(points.array, weights, labels, n_clusters, 0, workers).means
     means, nowhere = np.empty((n_clusters, points.n_features)), np.empty(0, points.frame.dtype)
-    there = points.as_they_lie()
-    if there is not None:
-        workers.run(
-            lambda _thread, first, last: mean_of_groups(first, last, there, weights, order, start, means, nowhere),
-            n_clusters,
-            MOVING * there.size,
-        )
+    given = points.as_given()
+    if given is not None:
+        frame = points.frame
+
+        def add(_thread: int, first: int, last: int) -> None:
+            mean_in_coordinates(first, last, given, frame.origin, frame.scale, weights, order, start, means)
+
+        workers.run(add, n_clusters, MOVING * given.size)
         return means
     runs = runs_of_groups(start, rows_at_once(points.n_features * points.frame.dtype.itemsize))
 

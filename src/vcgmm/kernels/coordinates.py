@@ -48,3 +48,44 @@ def rows_in_coordinates(
         row = rows[i]
         for d in range(source.shape[1]):
             out[i, d] = (np.float64(source[row, d]) - origin[d]) * scale
+
+
+@kernel
+def mean_in_coordinates(
+    first: int,
+    last: int,
+    source: np.ndarray,
+    origin: np.ndarray,
+    scale: float,
+    weights: np.ndarray,
+    order: np.ndarray,
+    start: np.ndarray,
+    means: np.ndarray,
+) -> None:
+    """Weighted mean of groups first..last-1 of rows as `change_coordinates` writes them, which are not kept.
+
+    Parameters
+    ----------
+    source : (N, D) float, IN, C-ordered
+    origin : (D,) float64, IN
+    scale : float, IN
+    weights : (N,) float64, IN
+    order, start : IN, group g holds the rows order[start[g]:start[g + 1]], and some weight
+    means : (n_groups, D) float64, OUT
+    """
+    local = np.empty(source.shape[1], source.dtype)  # rounded as points are
+    for group in range(first, last):
+        mass = 0.0
+        for d in range(means.shape[1]):
+            means[group, d] = 0.0
+        for i in range(start[group], start[group + 1]):
+            hint_row(source, int(order[min(i + AHEAD, order.shape[0] - 1)]))
+            row = order[i]
+            weight = weights[row]
+            mass += weight
+            for d in range(means.shape[1]):
+                local[d] = (np.float64(source[row, d]) - origin[d]) * scale
+            for d in range(means.shape[1]):
+                means[group, d] += weight * local[d]
+        for d in range(means.shape[1]):
+            means[group, d] /= mass

@@ -8,11 +8,15 @@ from .distances import local_rows
 from .jit import kernel, part
 from .nearest import squared_norms
 from .nearest_tiles import nearest_of_few, padded
+from .prefetch import hint_row
 from .selection import LANES
 from .transpose import transpose_rows
 
 #: Fractional part of the golden ratio: its multiples fill [0, 1) evenly.
 GOLDEN = 0.6180339887498949
+
+#: Rows are fetched so many ahead.
+SOON = 4
 
 #: Rows that are assigned at a time.
 ROWS = 8 * LANES
@@ -263,6 +267,7 @@ def mean_of_groups(
         for d in range(means.shape[1]):
             means[group, d] = 0.0
         for i in range(start[group], start[group + 1]):
+            hint_row(points, int(order[min(i + SOON, order.shape[0] - 1)]))  # rows lie anywhere
             row = order[i]
             mass += weights[row]
             for d in range(means.shape[1]):
