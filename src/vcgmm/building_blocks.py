@@ -182,11 +182,13 @@ def two_level(
         0 wide rows take half the time or less, for an error that is mostly 1 or 2 percent larger.
     lloyd_steps : int or None, default=None
         Lloyd steps inside each cell, over at most 16 rows a cluster for each step (64 in all where two EM
-        iterations or more follow).  They are quick, since cells are small: 8 for 4 took 0.7 to 2 percent off
-        the error of four sets, for up to nine tenths of the time more.  None: 4, or 8 where EM iterations follow.
+        iterations or more follow, unless they are `hard`).  They are quick, since cells are small: 8 for 4 took
+        0.7 to 2 percent off the error of four sets, for up to nine tenths of the time more.  None: 4, or 8 where
+        iterations follow.
     hard : bool, default=False
-        All iterations are steps of Lloyd's algorithm, as in k-means, and no clusters are moved: the quickest way
-        to a good error where clusters are few.  Up to 384 clusters are all compared with every row.
+        All iterations are steps of Lloyd's algorithm, as in k-means, and no clusters are moved but those that lost
+        all their rows: the quickest way to a good error where clusters are few.  Up to 384 clusters are all
+        compared with every row, of more some about its last one.
     sample_weight : array-like of shape (N,), optional
     random_state : int, RandomState or None
     n_threads : int or None
@@ -194,7 +196,8 @@ def two_level(
     Returns
     -------
     (n_clusters, D) float64 array
-        Weighted means of the points that were looked at, each of those of one cluster.
+        Weighted means of points that were looked at, each of those of one cluster.  (Without iterations, of those
+        that Lloyd steps looked at; then a few centres may be no row's nearest.)
 
     Examples
     --------

@@ -131,13 +131,23 @@ class Coreset:
         return value
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is pickled: arrays."""
-        return {name: getattr(self, name) for name in ("points", "weights", "indices", "n_samples")}
+        """What is pickled: arrays, without those that are made when they are asked for."""
+        return dict(self.on_host().__dict__)
 
     @property
     def there(self) -> Any:
         """The points where they lie: the array, or a tensor on a GPU where all of one was fitted to."""
         return self.__dict__["_elsewhere"][0] if "_elsewhere" in self.__dict__ else self.points
+
+    def on_host(self) -> Coreset:
+        """The same with its points in an array: itself where they are, else another, and no copy is kept here."""
+        if "_elsewhere" not in self.__dict__:
+            return self
+        points, bring = self.__dict__["_elsewhere"]
+        coreset = type(self).__new__(type(self))
+        coreset.__dict__.update({"points": bring(points), **self.__dict__})
+        del coreset.__dict__["_elsewhere"]
+        return coreset
 
     def __len__(self) -> int:
         """Number of points N'."""
@@ -146,8 +156,9 @@ class Coreset:
     def __repr__(self) -> str:
         of = "" if self.n_samples is None else f" for {self.n_samples:,} rows"
         n_points, n_features = self.there.shape
+        dtype = str(self.there.dtype).removeprefix("torch.")
         return (
-            f"<Coreset: {n_points:,} points of {n_features:,} features, {self.there.dtype}, of weight "
+            f"<Coreset: {n_points:,} points of {n_features:,} features, {dtype}, of weight "
             f"{self.total_weight:.8g}{of}>"
         )
 
@@ -221,7 +232,8 @@ class Coreset:
         path : path-like
             Replaced if it exists, as a whole or not at all; `.vcgmm` is a good suffix.
         """
-        write_coreset(path, StoredCoreset(self.points, self.weights, self.indices, self.n_samples))
+        given = self.on_host()
+        write_coreset(path, StoredCoreset(given.points, given.weights, given.indices, given.n_samples))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -287,13 +299,16 @@ def coreset_of(
     return Coreset.of(sample.points, sample.weights, indices, given.n_samples, bring)
 
 
-def unpack(X: Any, sample_weight: Any) -> tuple[Any, Any]:
-    """Rows and weights from what a method was given: a coreset brings weights of its own."""
+def unpack(X: Any, sample_weight: Any, *, there: bool = False) -> tuple[Any, Any]:
+    """Rows and weights from what a method was given: a coreset brings weights of its own.
+
+    Its points may be a tensor where those can be used (there=True); else they are an array.
+    """
     if not isinstance(X, Coreset):
         return X, sample_weight
     if sample_weight is not None:
         raise ValueError("sample_weight is given, but X is a coreset, which has weights of its own: leave it out.")
-    return X.there, X.weights
+    return X.there if there else X.points, X.weights
 
 
 def _check_indices(indices: Any, n_points: int) -> np.ndarray | None:

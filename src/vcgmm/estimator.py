@@ -342,13 +342,14 @@ class VCGMM(KeptMixture):
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> np.ndarray:
         """Fit, and return the cluster of every row, (N,) int32."""
-        return self.fit(X, y, sample_weight).predict(unpack(X, sample_weight)[0])
+        fitted = self.fit(X, y, sample_weight)
+        return fitted.predict(unpack(X, sample_weight, there=self.device != "cpu")[0])
 
     def _fit(self, X: Any, sample_weight: Any) -> None:
         callbacks = check_callbacks(self.callbacks)
         given = X if isinstance(X, Coreset) else None
-        X, sample_weight = unpack(X, sample_weight)
         backend = backend_of(self)
+        X, sample_weight = unpack(X, sample_weight, there=backend.name != "cpu")
         rows = rows_of(self, X, reset=True, on_gpu=backend.name != "cpu")
         weights = check_weights_of(rows, on_host(sample_weight))
         dtype, rows = rows.dtype, in_metric(check_kind(self).metric, rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from copy import copy
 from typing import TYPE_CHECKING, Any, Self
 
 from .coreset import Coreset
@@ -41,7 +42,11 @@ class KeptMixture(FittedMixture):
             With coreset=True, for a model that was loaded without one.
         """
         self._check_fitted()
-        save_model(self, path, coreset=check_flag("coreset", coreset))
+        model = self
+        if check_flag("coreset", coreset) and hasattr(self, "coreset_"):
+            model = copy(self)
+            model.coreset_ = self.coreset_.on_host()
+        save_model(model, path, coreset=coreset)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:

@@ -236,7 +236,7 @@ class FittedMixture(DensityMixin, BaseEstimator):
         -------
         float
         """
-        X, sample_weight = unpack(X, sample_weight)
+        X, sample_weight = unpack(X, sample_weight, there=self.device != "cpu")
         rows = self._check_predict(X)
         weights = check_weights_of(rows, on_host(sample_weight))
         with self._evaluate("score", rows) as evaluator:
@@ -256,7 +256,7 @@ class FittedMixture(DensityMixin, BaseEstimator):
         -------
         float
         """
-        X, sample_weight = unpack(X, sample_weight)
+        X, sample_weight = unpack(X, sample_weight, there=self.device != "cpu")
         rows = self._check_predict(X)
         weights = check_weights_of(rows, on_host(sample_weight))
         with self._evaluate("error", rows) as evaluator:

@@ -218,7 +218,7 @@ def test_tensors_that_are_no_rows_are_refused(gpu: Any, tensor: Any, message: st
         model().fit(tensor().to(gpu))
 
 
-def test_a_coreset_that_is_a_tensor_is_brought_when_it_is_asked_for(gpu: Any) -> None:
+def test_a_coreset_that_is_a_tensor_is_brought_when_it_is_asked_for(gpu: Any, tmp_path: Any) -> None:
     X = torch.from_numpy(blobs()).to(gpu)
     fitted = model(max_iter=1, tol=1.0).fit(X)
     brought: list[Any] = []
@@ -227,23 +227,41 @@ def test_a_coreset_that_is_a_tensor_is_brought_when_it_is_asked_for(gpu: Any) ->
         brought.append(points)
         return np.asarray(points.cpu().numpy())
 
-    # as it is on a GPU, not on the host
-    fitted.coreset_ = coreset = Coreset.of(X, np.ones(len(X)), None, len(X), bring)
+    def elsewhere() -> Coreset:  # as on a GPU, not on the host
+        return Coreset.of(X, np.broadcast_to(np.ones(1), len(X)), range(len(X)), len(X), bring)
+
+    coreset = elsewhere()
     assert (len(coreset), coreset.n_features) == tuple(X.shape)
-    assert str(X.dtype) in repr(coreset)
+    assert "features, float32, of weight" in repr(coreset)
     assert coreset.there is X
     fitted.fit(coreset)
-    assert not brought
-    fitted.coreset_ = coreset
+    assert not (brought and gpu.type == "cuda")  # it is used where it lies
+    fitted.coreset_ = coreset = elsewhere()
+    before = set(coreset.__dict__)
+    fitted.save(tmp_path / "model.vcgmm", coreset=True)
+    coreset.save(tmp_path / "coreset.vcgmm")
     again = pickle.loads(pickle.dumps(fitted))
-    np.testing.assert_array_equal(again.coreset_.points, blobs())
-    assert again.coreset_.there is again.coreset_.points
+    assert set(coreset.__dict__) == before  # nothing is kept beside the tensor
+    for other in (
+        again.coreset_,
+        VCGMM.load(tmp_path / "model.vcgmm").coreset_,
+        Coreset.load(tmp_path / "coreset.vcgmm"),
+    ):
+        np.testing.assert_array_equal(other.points, blobs())
+        assert other.there is other.points
+        assert other.weights.tolist() == [1.0] * len(X)
+        assert other.indices.tolist() == list(range(len(X)))
     assert again.means_.tobytes() == fitted.means_.tobytes()
+    del brought[:]
     np.testing.assert_array_equal(coreset.points, blobs())
     assert coreset.points is coreset.points
     assert len(brought) == 1
     assert coreset.there is X
     assert len(coreset.merge(coreset)) == 2 * len(X)
+    on_cpu = model(device="cpu", max_iter=1, tol=1.0).fit(coreset)
+    assert on_cpu.quantization_error(coreset) == pytest.approx(on_cpu.quantization_error(blobs()))
+    assert on_cpu.score(coreset) == pytest.approx(on_cpu.score(blobs()))
+    assert len(on_cpu.partial_fit(coreset).coreset_) >= len(X)
 
 
 def test_tensors_of_other_classes_are_taken_for_plain_ones(gpu: Any) -> None:

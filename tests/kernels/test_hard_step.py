@@ -15,19 +15,29 @@ def stepped(
     points: np.ndarray, weights: np.ndarray, centres: np.ndarray, runs: list[tuple[int, int]]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Labels, sums and masses of all points, by some calls for runs of them."""
+    labels = np.full(len(points), -1, np.int32)
+    totals, masses, n_moved = step_from(labels, points, weights, centres, runs)
+    assert n_moved == len(points)
+    return labels, totals, masses
+
+
+def step_from(
+    labels: np.ndarray, points: np.ndarray, weights: np.ndarray, centres: np.ndarray, runs: list[tuple[int, int]]
+) -> tuple[np.ndarray, np.ndarray, int]:
+    """Sums, masses, and how many labels have changed; new labels in place."""
     dtype, (k, n_features) = points.dtype, centres.shape
     laid = np.full((padded(k), n_features), 3.0, dtype)  # what lies in rows that are no centres does not matter
     laid[:k] = centres
     squares = np.full(len(laid), np.inf, dtype)
     squares[:k] = (laid[:k] ** 2).sum(axis=1)
     magic = rounding_constant(weights @ np.abs(points.astype(np.float64)))
-    labels, totals, masses = np.full(len(points), -1, np.int32), np.zeros((k, n_features)), np.zeros(k)
+    totals, masses, n_moved = np.zeros((k, n_features)), np.zeros(k), 0
     mass_magic = float(rounding_constant(np.array(weights.sum())))
     for first, last in runs:
-        assign_and_add(
+        n_moved += assign_and_add(
             first, last, points, weights, laid, squares, magic, mass_magic, labels, totals, masses
         )  # fmt: skip
-    return labels, totals, masses
+    return totals, masses, n_moved
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -71,3 +81,15 @@ def test_only_the_first_rows_are_added() -> None:
     add_rows(3, rows, np.array([1.0, 2.0, 3.0, 4.0]), labels, magic, float(magic[0]), totals, masses)
     np.testing.assert_array_equal(totals, [2 * rows[1], rows[0] + 3 * rows[2]])
     np.testing.assert_array_equal(masses, [2.0, 4.0])
+
+
+def test_labels_that_change_are_counted() -> None:
+    rng = np.random.default_rng(4)
+    points, centres = rng.normal(size=(2 * LANES + 9, 3)), rng.normal(size=(5, 3))
+    weights = np.ones(len(points))
+    labels, *_ = stepped(points, weights, centres, [(0, 3)])
+    others = labels.copy()
+    others[[0, LANES, len(points) - 1]] += 1
+    assert step_from(others, points, weights, centres, [(0, 1), (1, 3)])[2] == 3
+    assert step_from(others, points, weights, centres, [(0, 3)])[2] == 0
+    np.testing.assert_array_equal(others, labels)

@@ -6,7 +6,7 @@ about the point's last one are.
 
 from __future__ import annotations
 
-import math
+from typing import Protocol
 
 import numpy as np
 
@@ -19,9 +19,9 @@ from ..kernels.selection import LANES
 from ..parallel import Workers
 from .cells import Neighbourhoods, sort_by_cluster
 from .extent import Extent
-from .mstep import LocalStatistics
 from .natural import Natural
 from .nearest import nearest
+from .subspace import lift
 from .sums import Sums
 
 #: Up to so many clusters are all compared with every point.
@@ -50,8 +50,9 @@ def hard_steps(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Means (C, D) float64 after some steps, and labels (N',) int32, which the last step found.
 
-    All steps but the last go farther than to the mean (`kernels.lloyd.STEP_LENGTH`).  A cluster without points
-    stays where it is.
+    All steps but the last go farther than to the mean (`kernels.lloyd.STEP_LENGTH`), unless no point has changed
+    its cluster; where it has not from there either, that is the end.  A cluster without points is put on one of
+    those that lie farthest from their mean (`subspace.lift`).
 
     Parameters
     ----------
@@ -62,16 +63,30 @@ def hard_steps(
     labels : (N',) int32, or (0,) where `asks_for_labels` says that nobody needs any
         A near cluster of every point.  Changed in place.
     n_steps : int
-        At least 1.
+        At most, and at least 1.
     rng : numpy Generator
     workers : Workers
     """
     if asks_for_labels(len(means)):
-        return _by_lists(points, weights, means, labels, n_steps, rng, workers)
-    if products_tell(points, means, rng):
-        return _by_products(points, weights, means, n_steps, workers)
-    labels = nearest(points, means, workers)[0]
-    return _by_lists(points, weights, means, labels, n_steps, rng, workers)
+        step: Step = Listed(points, weights, labels, len(means), n_steps, rng, workers)
+    elif products_tell(points, weights, means, rng):
+        step = Compared(points, weights, len(means), workers)
+    else:
+        labels = nearest(points, means, workers)[0]
+        step = Listed(points, weights, labels, len(means), n_steps, rng, workers)
+    length = 0.0
+    for left in range(n_steps - 1, -1, -1):
+        ways, masses, n_moved = step.take(means)
+        stays = n_moved == 0 and length > 0.0  # labels that were given are no step's
+        if stays and length == 1.0:
+            break  # these means are of these labels already
+        length = 1.0 if left == 0 or stays else STEP_LENGTH
+        if (masses > 0).all():
+            means = means + length * ways
+        else:
+            means = lift(points, weights, step.labels, len(means), 0, workers).means
+            length = 1.0
+    return means, step.labels
 
 
 def asks_for_labels(n_clusters: int) -> bool:
@@ -79,12 +94,14 @@ def asks_for_labels(n_clusters: int) -> bool:
     return n_clusters > FEW
 
 
-def products_tell(points: np.ndarray, means: np.ndarray, rng: np.random.Generator) -> bool:
+def products_tell(points: np.ndarray, weights: np.ndarray, means: np.ndarray, rng: np.random.Generator) -> bool:
     """Whether ||y||^2 - 2 y mu + ||mu||^2 tells the nearest in the coordinates as they are, by some of the points.
 
     It is off by a share of the squares: too much where clusters are far smaller than the data are wide.
     """
-    some = points[rng.integers(0, len(points), LOOKED_AT)]
+    running = np.cumsum(weights)
+    picks = np.searchsorted(running, running[-1] * rng.random(LOOKED_AT), side="right")  # each as it weighs
+    some = points[np.minimum(picks, len(points) - 1)]
     distances = np.empty(len(some), points.dtype)
     assign_rows(
         0, -(-len(some) // ROWS), some, means.astype(points.dtype), np.empty(len(some), np.int32), distances
@@ -94,64 +111,106 @@ def products_tell(points: np.ndarray, means: np.ndarray, rng: np.random.Generato
     return bool(off <= MAY_BE_OFF * distances.sum(dtype=np.float64))
 
 
-def _by_products(
-    points: np.ndarray, weights: np.ndarray, means: np.ndarray, n_steps: int, workers: Workers
-) -> tuple[np.ndarray, np.ndarray]:
-    n_clusters, n_features = means.shape
-    labels = np.empty(len(points), np.int32)
-    extent = Extent.of(points, weights, workers)
-    magic = rounding_constant(extent.absolute)
-    mass_magic = float(rounding_constant(np.array(extent.total_weight)))
-    centres = np.zeros((-(-n_clusters // HEIGHT) * HEIGHT, n_features), points.dtype)
-    squares = np.full(len(centres), np.inf, points.dtype)
-    # One of each for every thread: they are exact, so how they are shared does not matter.
-    totals = np.empty((workers.n_threads, n_clusters, n_features))
-    masses = np.empty((workers.n_threads, n_clusters))
+class Step(Protocol):
+    """Steps from the labels of the last one."""
 
-    def work(thread: int, first: int, last: int) -> None:
-        sums = totals[thread], masses[thread]
-        assign_and_add(first, last, points, weights, centres, squares, magic, mass_magic, labels, *sums)
+    labels: np.ndarray
 
-    for length in _lengths(n_steps):
+    def take(self, means: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
+        """Every point to the nearest of means (C, D) float64.
+
+        Returns the ways (C, D) float64 to the weighted means, masses (C,) float64, and how many labels changed.
+        """
+        ...
+
+
+class Compared:
+    """Steps in which every point is compared with all clusters.
+
+    Parameters
+    ----------
+    points, weights, workers : as in `hard_steps`
+    n_clusters : int
+    """
+
+    def __init__(self, points: np.ndarray, weights: np.ndarray, n_clusters: int, workers: Workers) -> None:
+        self.points = points
+        self.weights = weights
+        self.workers = workers
+        self.labels = np.full(len(points), -1, np.int32)
+        n_features = points.shape[1]
+        extent = Extent.of(points, weights, workers)
+        self._magic = rounding_constant(extent.absolute)
+        self._mass_magic = float(rounding_constant(np.array(extent.total_weight)))
+        self._centres = np.zeros((-(-n_clusters // HEIGHT) * HEIGHT, n_features), points.dtype)
+        self._squares = np.full(len(self._centres), np.inf, points.dtype)
+        # One of each for every thread: they are exact, so how they are shared does not matter.
+        self._totals = np.empty((workers.n_threads, n_clusters, n_features))
+        self._masses = np.empty((workers.n_threads, n_clusters))
+
+    def take(self, means: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
+        """As `Step` says."""
+        centres, squares, totals, masses = self._centres, self._squares, self._totals, self._masses
+        n_clusters = len(means)
         centres[:n_clusters] = means
         squared_norms(centres[:n_clusters], squares[:n_clusters])
         totals[:], masses[:] = 0.0, 0.0
-        workers.run(work, -(-len(points) // LANES), points.size * n_clusters)
-        mass = masses.sum(axis=0)[:, None]
-        ways = totals.sum(axis=0) / np.where(mass > 0, mass, 1.0) - means
-        means = means + length * np.where(mass > 0, ways, 0.0)
-    return means, labels
+        n_moved = [0] * len(masses)
+
+        def work(thread: int, first: int, last: int) -> None:
+            n_moved[thread] += assign_and_add(
+                first, last, self.points, self.weights, centres, squares, self._magic, self._mass_magic,
+                self.labels, totals[thread], masses[thread],
+            )  # fmt: skip
+
+        self.workers.run(work, -(-len(self.points) // LANES), self.points.size * n_clusters)
+        mass = masses.sum(axis=0)
+        return totals.sum(axis=0) / np.where(mass > 0, mass, 1.0)[:, None] - means, mass, sum(n_moved)
 
 
-def _by_lists(
-    points: np.ndarray,
-    weights: np.ndarray,
-    means: np.ndarray,
-    labels: np.ndarray,
-    n_steps: int,
-    rng: np.random.Generator,
-    workers: Workers,
-) -> tuple[np.ndarray, np.ndarray]:
-    n_clusters = len(means)
-    near = Neighbourhoods(
-        n_clusters,
-        min(NEIGHBOURS, n_clusters),
-        min(CANDIDATES_ONCE if n_steps == 1 else CANDIDATES, n_clusters),
-        0,
-        int(rng.integers(1 << 62)),
-        workers,
-    )
-    extent = Extent.of(points, weights, workers)
-    total = float(weights.sum())
-    for length in _lengths(n_steps):
-        natural = Natural.shared(means.astype(points.dtype))
-        near.update(natural)
-        order, bounds = sort_by_cluster(labels, n_clusters)
-        sums = Sums(natural, extent.rounding(natural), workers)
-        sums.search(points, weights, labels[:, None], order, bounds, near.candidates, FIRST_TAKES_ALL)
-        means = LocalStatistics.of(natural.means, math.nan, sums.totals(), total, 0, workers=workers).moved(length)
-    return means, labels
+class Listed:
+    """Steps in which every point is compared with some clusters about its own.
 
+    Parameters
+    ----------
+    points, weights, labels, n_steps, rng, workers : as in `hard_steps`
+    n_clusters : int
+    """
 
-def _lengths(n_steps: int) -> list[float]:
-    return [STEP_LENGTH] * (n_steps - 1) + [1.0]
+    def __init__(
+        self,
+        points: np.ndarray,
+        weights: np.ndarray,
+        labels: np.ndarray,
+        n_clusters: int,
+        n_steps: int,
+        rng: np.random.Generator,
+        workers: Workers,
+    ) -> None:
+        self.points = points
+        self.weights = weights
+        self.labels = labels
+        self.workers = workers
+        self._near = Neighbourhoods(
+            n_clusters,
+            min(NEIGHBOURS, n_clusters),
+            min(CANDIDATES_ONCE if n_steps == 1 else CANDIDATES, n_clusters),
+            0,
+            int(rng.integers(1 << 62)),
+            workers,
+        )
+        self._extent = Extent.of(points, weights, workers)
+
+    def take(self, means: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
+        """As `Step` says."""
+        natural = Natural.shared(means.astype(self.points.dtype))
+        self._near.update(natural)
+        order, start = sort_by_cluster(self.labels, len(means))
+        sums = Sums(natural, self._extent.rounding(natural), self.workers)
+        sums.search(
+            self.points, self.weights, self.labels[:, None], order, start, self._near.candidates, FIRST_TAKES_ALL
+        )
+        totals = sums.totals()
+        ways = totals.shifts / np.where(totals.masses > 0, totals.masses, 1.0)[:, None]
+        ways += natural.means - means  # which have been rounded
+        return ways, totals.masses, totals.n_moved

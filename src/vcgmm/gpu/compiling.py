@@ -37,12 +37,16 @@ class Listener:
         if self.before is not None:
             self.before(cache_hit=cache_hit, **facts)
         while not cache_hit and _asking:
-            _asking.pop()(COMPILING)
+            try:
+                note = _asking.pop()
+            except IndexError:  # another thread has told them
+                break
+            note(COMPILING)
 
 
 @contextmanager
 def told_of_compiling(note: Callable[[str], None]) -> Iterator[None]:
-    """Meanwhile, the first kernel that is compiled is told of.
+    """Meanwhile, the first kernel that is compiled is told of; Triton goes on to tell us, and nobody is.
 
     Parameters
     ----------

@@ -55,7 +55,7 @@ def assign_and_add(
     labels: np.ndarray,
     totals: np.ndarray,
     masses: np.ndarray,
-) -> None:
+) -> int:
     """The nearest of all centres, as far as products tell, and sums by centre, for runs first..last-1 of LANES.
 
     Parameters
@@ -66,18 +66,26 @@ def assign_and_add(
     squares : (padded(C),) float, IN, ||mu||^2, infinite for those that are none
     magic : (D,) float64, IN, as in `add_rows`
     mass_magic : float64, IN
-    labels : (N',) int32, OUT
+    labels : (N',) int32, IN/OUT
     totals : (C, D) float64, IN/OUT, exact sums of weight * row
     masses : (C,) float64, IN/OUT, exact sums of weights
+
+    Returns
+    -------
+    int
+        How many labels have changed.
     """
     n_points, n_features = points.shape
     columns = np.empty((n_features, LANES), points.dtype)
     best = np.empty(LANES, points.dtype)
     found = np.empty(LANES, np.int32)
+    n_moved = int(np.int64(0))
     for low in range(first * LANES, min(last * LANES, n_points), LANES):
         n = min(LANES, n_points - low)
         transpose_rows(n, points[low : low + n], columns)
         nearest_of_few(centres, squares, columns, best, found)
         for i in range(n):
+            n_moved += int(labels[low + i] != found[i])
             labels[low + i] = found[i]
         add_rows(n, points[low : low + n], weights[low : low + n], found, magic, mass_magic, totals, masses)
+    return n_moved

@@ -19,7 +19,7 @@ class Progress:
     """
 
     def note(self, remark: str) -> None:
-        """Something to be known before the first step; an empty remark is none."""
+        """Something to be known, before the first step or as it turns out; an empty remark is none."""
 
     def start(self, step: str, total: int | None = None) -> None:
         """Begin a step of `total` units; None where the number is not known."""
