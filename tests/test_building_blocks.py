@@ -307,6 +307,8 @@ def test_two_levels_check_what_they_are_given() -> None:
         two_level(X, 3, lloyd_steps=0)
     with pytest.raises(ValueError, match="hard='no' is not valid"):
         two_level(X, 3, hard="no")
+    with pytest.raises(ValueError, match="levels=1 is not valid"):
+        two_level(X, 3, levels=1)
 
 
 @pytest.mark.parametrize("n_features", [4, 200])
@@ -323,6 +325,17 @@ def test_centres_of_two_levels_end_lower_after_more_steps_inside_cells() -> None
     rows = rng.normal(size=(8000, 4))
     errors = [quantization_error(rows, two_level(rows, 80, lloyd_steps=n, random_state=0)) for n in (2, None, 12)]
     assert errors[0] > errors[1] > errors[2]
+
+
+@pytest.mark.parametrize("max_iter", [0, 1, 3])
+@pytest.mark.parametrize("n_features", [4, 60])
+def test_more_levels_are_heard_of_in_every_way_to_centres(n_features: int, max_iter: int) -> None:
+    rng = np.random.default_rng(1)
+    rows = rng.normal(size=(4000, 4)) @ rng.normal(size=(4, n_features))  # sixty features are wide
+    two, three = (two_level(rows, 80, max_iter=max_iter, levels=n, random_state=0) for n in (2, 3))
+    assert not np.array_equal(two, three)
+    assert quantization_error(rows, three) < 1.4 * quantization_error(rows, two)
+    np.testing.assert_array_equal(two, two_level(rows, 80, max_iter=max_iter, random_state=0))
 
 
 def test_centres_of_two_levels_end_lower_after_hard_iterations() -> None:

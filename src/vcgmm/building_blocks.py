@@ -13,7 +13,7 @@ from .algorithm.frame import moments
 from .algorithm.local_points import LocalPoints
 from .algorithm.pipeline import check_distinct, in_units, to_local
 from .algorithm.random import generator
-from .algorithm.start_alone import start_alone
+from .algorithm.start_alone import Wishes, start_alone
 from .coreset import Coreset
 from .data.rows import exact_float
 from .evaluation import Evaluator
@@ -158,6 +158,7 @@ def two_level(
     max_iter: int | None = None,
     lloyd_steps: int | None = None,
     hard: bool = False,
+    levels: int | None = None,
     sample_weight: Any = None,
     random_state: Any = None,
     n_threads: int | None = None,
@@ -189,6 +190,10 @@ def two_level(
         All iterations are steps of Lloyd's algorithm, as in k-means, and no clusters are moved but those that lost
         all their rows: the quickest way to a good error where clusters are few.  Up to 384 clusters are all
         compared with every row, of more some about its last one.
+    levels : int or None, default=None
+        Levels of cells inside cells, at least 2; the last one is clusters.  None: 2 up to 65,536 clusters, then 3
+        (1 up to 32, if nobody asks for more).  One more is quicker where there are thousands of clusters, for an
+        error that is 2 to 4 percent larger.
     sample_weight : array-like of shape (N,), optional
     random_state : int, RandomState or None
     n_threads : int or None
@@ -214,6 +219,7 @@ def two_level(
     n_iter = None if max_iter is None else check_integer("max_iter", max_iter, 0)
     n_steps = None if lloyd_steps is None else check_integer("lloyd_steps", lloyd_steps, 1)
     hard = check_flag("hard", hard)
+    n_levels = None if levels is None else check_integer("levels", levels, 2)
     weights = check_weights_of(rows, sample_weight)
     seed = draw_seed(random_state)
     if weights is not None:
@@ -227,9 +233,9 @@ def two_level(
         check_distinct(used, "n_clusters", n_clusters, rows.n_samples)
         frame = facts.light_frame(check_float_type(None, rows.dtype))
         points = LocalPoints(used, frame, workers)
-        steps = n_iter, n_steps, hard
+        wishes = Wishes(n_iter, n_steps, hard, n_levels)
         return frame.leave(
-            start_alone(points, used.weights, n_clusters, *steps, generator(seed), workers, _silent)
+            start_alone(points, used.weights, n_clusters, wishes, generator(seed), workers, _silent)
         )
 
 

@@ -11,7 +11,7 @@ from vcgmm.algorithm import start_alone as module
 from vcgmm.algorithm.coreset import Coreset
 from vcgmm.algorithm.frame import Frame
 from vcgmm.algorithm.local_points import LocalPoints
-from vcgmm.algorithm.start_alone import means_of_labels, runs_of_groups, start_alone
+from vcgmm.algorithm.start_alone import Wishes, means_of_labels, runs_of_groups, start_alone
 from vcgmm.algorithm.two_level import ALONE, two_level
 from vcgmm.data import Selection
 from vcgmm.parallel import Workers
@@ -48,8 +48,8 @@ def centres_of(
     hard: bool = False,
 ) -> np.ndarray:
     with Workers(n_threads) as workers:
-        rng = np.random.default_rng(0)
-        return start_alone(local(points, workers), weights, 50, max_iter, lloyd_steps, hard, rng, workers, silent)
+        rng, wishes = np.random.default_rng(0), Wishes(max_iter, lloyd_steps, hard)
+        return start_alone(local(points, workers), weights, 50, wishes, rng, workers, silent)
 
 
 def error_of(points: np.ndarray, weights: np.ndarray, centres: np.ndarray) -> float:

@@ -1,14 +1,14 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from vcgmm.algorithm import two_level as module
 from vcgmm.algorithm.nearest import nearest
 from vcgmm.algorithm.seeding import Start, kmeans_plus_plus
-from vcgmm.algorithm.two_level import ALONE, BEFORE_A_FIT, Effort, share_by_error, share_by_potential, two_level
+from vcgmm.algorithm.two_level import ALONE, BEFORE_A_FIT, Effort, levels_for, two_level
 from vcgmm.parallel import Workers
 
 
@@ -25,10 +25,11 @@ def start_of(
     *,
     effort: Effort = BEFORE_A_FIT,
     labelled: bool = True,
+    levels: int | None = None,
 ) -> Start:
     with Workers(n_threads) as workers:
-        rng = np.random.default_rng(seed)
-        return two_level(points, weights, n_clusters, rng, workers, silent, effort=effort, labelled=labelled)
+        rng, wishes = np.random.default_rng(seed), {"effort": effort, "labelled": labelled, "levels": levels}
+        return two_level(points, weights, n_clusters, rng, workers, silent, **wishes)
 
 
 def blobs(n: int, n_blobs: int, seed: int = 0) -> np.ndarray:
@@ -97,10 +98,85 @@ def test_a_few_points_repeated_equally_often_are_all_found() -> None:
     assert start.error < 1e-4
 
 
-def test_three_levels_find_as_many_centres(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_levels_are_as_many_as_keep_cells_small() -> None:
+    expected = [(1, 1), (32, 1), (33, 2), (65_536, 2), (65_537, 3), (1_000_000, 3), (20_000_000, 4)]
+    assert [levels_for(n, 256) for n, _ in expected] == [levels for _, levels in expected]
+
+
+@pytest.mark.parametrize("levels", [2, 3, 5])
+@pytest.mark.parametrize("n_clusters", [2, 20, 100])
+def test_any_number_of_levels_finds_as_many_centres(levels: int, n_clusters: int) -> None:
+    start = start_of(blobs(1500, 30), np.ones(1500), n_clusters, levels=levels)
+    assert len(np.unique(start.means, axis=0)) == n_clusters
+    assert start.error <= 1.5 * start_of(blobs(1500, 30), np.ones(1500), n_clusters).error
+
+
+def test_many_clusters_take_more_levels(monkeypatch: pytest.MonkeyPatch) -> None:
+    points, weights = blobs(1500, 30), np.ones(1500)
+    three = start_of(points, weights, 100, levels=3)
     monkeypatch.setattr(module, "LARGEST_CELL", 5)
-    start = start_of(blobs(1500, 30), np.ones(1500), 100)
-    assert len(np.unique(start.means, axis=0)) == 100
+    np.testing.assert_array_equal(start_of(points, weights, 100).means, three.means)
+
+
+@pytest.fixture
+def parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cells that expect more than two clusters are split once more before seeds are drawn."""
+    monkeypatch.setattr(module, "SEEDED_TOGETHER", 2)
+
+
+@pytest.mark.parametrize("effort", [ALONE, BEFORE_A_FIT])
+@pytest.mark.parametrize("levels", [2, 3])
+def test_seeds_from_parts_of_cells_are_about_as_good(
+    effort: Effort, levels: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    points, weights = blobs(6000, 300), np.random.default_rng(8).uniform(0.5, 2.0, 6000)
+    together = start_of(points, weights, 200, effort=effort, levels=levels)
+    monkeypatch.setattr(module, "SEEDED_TOGETHER", 2)
+    apart = start_of(points, weights, 200, effort=effort, levels=levels)
+    assert apart.error <= 1.1 * together.error
+    assert apart.n_evaluations != together.n_evaluations
+    assert len(np.unique(apart.means, axis=0)) == 200
+    direct = ((points - apart.means[apart.labels]) ** 2).sum(axis=1)
+    assert apart.error == pytest.approx(weights @ direct, rel=1e-4)
+
+
+@pytest.mark.usefixtures("parts")
+def test_lloyd_steps_are_not_told_of_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    points, weights = blobs(6000, 300), np.ones(6000)
+    cells: list[np.ndarray] = []
+    inside = module.cluster_inside
+
+    def spy(*about: Any, **wishes: Any) -> Any:
+        cells.append(np.diff(about[3]))
+        return inside(*about, **wishes)
+
+    monkeypatch.setattr(module, "cluster_inside", spy)
+    start_of(points, weights, 200)
+    coarse, parts, whole = cells
+    assert len(coarse) == 1
+    assert len(parts) == len(whole) == 15  # cells of the square root of all clusters
+    np.testing.assert_array_equal(parts, whole)
+
+
+@pytest.mark.usefixtures("parts")
+@pytest.mark.parametrize("n_clusters", [33, 61, 90])
+def test_parts_that_run_out_of_different_points_leave_clusters_to_others(n_clusters: int) -> None:
+    rng = np.random.default_rng(9)
+    points = np.repeat(rng.normal(size=(90, 2)), rng.integers(1, 60, 90), axis=0).astype(np.float32)
+    points[:1000] = points[0]
+    distinct = len(np.unique(points, axis=0))
+    start = start_of(points, np.ones(len(points)), min(n_clusters, distinct))
+    assert len(np.unique(start.means.round(5), axis=0)) == min(n_clusters, distinct)
+    if n_clusters >= distinct:
+        assert start.error < 1e-4
+
+
+@pytest.mark.usefixtures("parts")
+def test_parts_do_not_depend_on_the_number_of_threads() -> None:
+    points, weights = blobs(3000, 50), np.random.default_rng(7).uniform(0.5, 2.0, 3000)
+    alone, together = (start_of(points, weights, 90, n_threads=n) for n in (1, 3))
+    np.testing.assert_array_equal(alone.means, together.means)
+    np.testing.assert_array_equal(alone.labels, together.labels)
 
 
 @pytest.mark.parametrize("n_clusters", [16, 100])
@@ -126,58 +202,3 @@ def test_the_start_does_not_depend_on_the_number_of_threads() -> None:
     np.testing.assert_array_equal(alone.means, together.means)
     np.testing.assert_array_equal(alone.labels, together.labels)
     assert alone.error == together.error
-
-
-# ---------------------------------------------------------------------------------------------------------- shares
-
-
-@given(
-    st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=1, max_size=8),
-    st.integers(0, 50),
-    st.data(),
-)
-def test_shares_sum_to_the_number_of_clusters(
-    cells: list[tuple[int, int]], seed: int, data: st.DataObject
-) -> None:
-    lengths = np.array([drawn + spare for drawn, spare in cells])
-    available = np.array([drawn for drawn, _ in cells])
-    n_cells = np.count_nonzero(available)
-    rng = np.random.default_rng(seed)
-    potentials = np.concatenate([np.sort(rng.random(k) * rng.choice([0, 1, 100]))[::-1] for k in lengths])
-    n_clusters = data.draw(st.integers(n_cells, available.sum() + 3))
-    shares = share_by_potential(potentials, np.concatenate([[0], np.cumsum(lengths)]), available, n_clusters)
-    assert shares.sum() == min(n_clusters, available.sum())
-    assert (shares <= available).all()
-    assert (shares[available > 0] >= 1).all()
-
-
-@given(st.lists(st.integers(0, 5), min_size=1, max_size=8), st.integers(0, 100), st.integers(1, 30))
-def test_shares_go_by_worth_and_among_equals_to_the_first(lengths: list[int], seed: int, n_clusters: int) -> None:
-    rng = np.random.default_rng(seed)
-    start = np.concatenate([[0], np.cumsum(lengths)])
-    potentials = rng.integers(0, 4, start[-1]).astype(float)
-    available = np.minimum(lengths, rng.integers(0, 6, len(lengths)))
-    ranked = []
-    for cell, n_seeds in enumerate(available):
-        for k in range(n_seeds):
-            at = start[cell] + k
-            ranked.append((k > 0, -(potentials[at - 1] / k if k else potentials[at]), at, cell))
-    expected = [cell for *_, cell in sorted(ranked)[:n_clusters]]
-    shares = share_by_potential(potentials, start, available, n_clusters)
-    assert shares.tolist() == np.bincount(np.array(expected, int), minlength=len(lengths)).tolist()
-
-
-def test_shares_equalise_the_error_per_cluster() -> None:
-    halving = 2.0 ** -np.arange(10)
-    potentials = np.concatenate([1024 * halving, halving])
-    shares = share_by_potential(potentials, np.array([0, 10, 20]), np.array([10, 10]), 11)
-    assert shares.tolist() == [9, 2] or shares.tolist() == [10, 1]
-    assert share_by_potential(potentials, np.array([0, 10, 20]), np.array([10, 10]), 4).tolist() == [3, 1]
-
-
-def test_a_cell_expects_its_part_of_its_parents_clusters() -> None:
-    errors = np.array([16.0, 1.0, 0.0, 1.0, 0.0])
-    sizes = np.array([100, 100, 50, 3, 0])
-    parents = np.array([0, 0, 0, 1, 1])
-    expected = share_by_error(errors, sizes, parents, np.array([18, 9]))
-    assert expected.tolist() == [16, 2, 1, 3, 0]

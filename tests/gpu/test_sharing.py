@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch", reason="tests of the GPU need torch")
 pytest.importorskip("triton", reason="tests of the GPU need Triton")
 
 from vcgmm.algorithm.frame import Frame  # noqa: E402
-from vcgmm.algorithm.two_level import share_by_potential  # noqa: E402
+from vcgmm.algorithm.sharing import share_by_potential  # noqa: E402
 from vcgmm.gpu import ranking, sharing  # noqa: E402
 from vcgmm.gpu.cells import Groups  # noqa: E402
 from vcgmm.gpu.greedy import CellSeeds  # noqa: E402

@@ -27,6 +27,16 @@ CANDIDATES = 32
 
 
 @dataclass(frozen=True)
+class Wishes:
+    """What users ask for: the parameters of `vcgmm.two_level` with these names."""
+
+    max_iter: int | None = None
+    lloyd_steps: int | None = None
+    hard: bool = False
+    levels: int | None = None
+
+
+@dataclass(frozen=True)
 class Plan:
     """What is done for clusters.
 
@@ -39,20 +49,24 @@ class Plan:
         Lloyd steps inside cells, before that.
     hard : bool
         All iterations are steps of Lloyd's algorithm, and no clusters are moved.
+    levels : int or None
+        Of cells, the last of which is clusters; None: as many as it takes.
     """
 
     iterations: int
     inside: int
     hard: bool
+    levels: int | None
 
     @classmethod
-    def of(cls, max_iter: int | None, lloyd_steps: int | None, hard: bool, is_wide: bool) -> Plan:
-        """As users ask for it: None is for them to leave open."""
+    def of(cls, wishes: Wishes, is_wide: bool) -> Plan:
+        """As users ask for it, and None is for them to leave open."""
+        max_iter, lloyd_steps, hard = wishes.max_iter, wishes.lloyd_steps, wishes.hard
         if max_iter is None:
             max_iter = ITERATIONS if is_wide or hard else 0
         if lloyd_steps is None:
             lloyd_steps = ALONE.steps if max_iter == 0 else BEFORE_A_FIT.steps
-        return cls(max_iter, lloyd_steps, hard or max_iter < 2)
+        return cls(max_iter, lloyd_steps, hard or max_iter < 2, wishes.levels)
 
     @property
     def effort(self) -> Effort:
@@ -67,9 +81,7 @@ def start_alone(
     points: LocalPoints,
     weights: np.ndarray,
     n_clusters: int,
-    max_iter: int | None,
-    lloyd_steps: int | None,
-    hard: bool,
+    wishes: Wishes,
     rng: np.random.Generator,
     workers: Workers,
     advance: Callable[[int], None],
@@ -82,20 +94,21 @@ def start_alone(
     weights : (N',) float64
     n_clusters : int
         At most the number of distinct points.
-    max_iter, lloyd_steps, hard : int or None, int or None, bool
-        As `Plan.of` has them.
+    wishes : Wishes
     rng : numpy Generator
     workers : Workers
     advance : callable
         Told how many clusters have been found since the last call.
     """
     directions = leading_directions(points, weights, rng)
-    plan = Plan.of(max_iter, lloyd_steps, hard, is_wide=directions is not None)
+    plan = Plan.of(wishes, is_wide=directions is not None)
     if directions is None and plan.hard:
         return _of_narrow(points, weights, n_clusters, plan, rng, workers, advance)
     seen = points.array if directions is None else points.project(directions)
     labelled = plan.iterations == 0 or not plan.hard or asks_for_labels(n_clusters)
-    start = two_level(seen, weights, n_clusters, rng, workers, advance, effort=plan.effort, labelled=labelled)
+    start = two_level(
+        seen, weights, n_clusters, rng, workers, advance, effort=plan.effort, labelled=labelled, levels=plan.levels
+    )
     if plan.iterations == 0:
         labels = start.labels
     elif plan.hard:
@@ -121,7 +134,9 @@ def _of_narrow(
     rows = points.as_they_lie()
     seen = points.array if rows is None else rows
     labelled = plan.iterations > 0 and asks_for_labels(n_clusters)
-    start = two_level(seen, weights, n_clusters, rng, workers, advance, effort=plan.effort, labelled=labelled)
+    start = two_level(
+        seen, weights, n_clusters, rng, workers, advance, effort=plan.effort, labelled=labelled, levels=plan.levels
+    )
     if plan.iterations == 0:
         return start.means
     return hard_steps(seen, weights, start.means, start.labels, plan.iterations, rng, workers)[0]

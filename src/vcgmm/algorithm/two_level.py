@@ -4,7 +4,8 @@ About sqrt(C) cells are found by k-means on a sample and every point goes to its
 D^2 sampling draws more seeds than needed and notes how the cell's error falls with each.  The C clusters are then
 shared out so that every cluster has about the same error, as at an optimum it would (Gersho 1979), and a few Lloyd
 steps follow inside each cell.  No step compares all points with all clusters: the cost is O(N' sqrt(C) D).  With
-more than `LARGEST_CELL`^2 clusters the cells themselves are found in two levels, and so on.
+more than `LARGEST_CELL`^2 clusters the cells themselves are found in two levels, and so on.  Cells of many
+clusters are split once more before seeds are drawn, which would cost more than Lloyd steps; these see whole cells.
 """
 
 from __future__ import annotations
@@ -23,9 +24,13 @@ from .cells import sort_by_cluster
 from .inside_cells import cluster_inside, seed_inside
 from .places import narrowed
 from .seeding import Start, draw_one
+from .sharing import share_by_error, share_by_potential
 
-#: No cell is asked for more clusters than this at one level.
-LARGEST_CELL = 128
+#: No cell is asked for more clusters than this at one level, unless levels are told.
+LARGEST_CELL = 256
+
+#: Cells that expect more clusters than this, in the mean, are split once more, and seeds are drawn in the parts.
+SEEDED_TOGETHER = 64
 
 #: Up to so many clusters are found at one level.
 ONE_LEVEL = 32
@@ -70,6 +75,7 @@ def two_level(
     *,
     effort: Effort = BEFORE_A_FIT,
     labelled: bool = True,
+    levels: int | None = None,
 ) -> Start:
     """Seed `n_clusters` clusters on weighted points.
 
@@ -86,6 +92,8 @@ def two_level(
     effort : Effort
     labelled : bool
         Somebody asks for the points' labels.
+    levels : int or None
+        As `divide` has them.
 
     Returns
     -------
@@ -93,7 +101,7 @@ def two_level(
         With no labels, and an error of NaN, if nobody asks for them.
     """
     cells = Cells(points, weights, rng, workers, effort=effort, labelled=labelled)
-    divide(cells, n_clusters)
+    divide(cells, n_clusters, levels_for(n_clusters, LARGEST_CELL) if levels is None else levels)
     advance(n_clusters)
     if not labelled:
         return Start(cells.centres, np.empty(0, np.int32), math.nan, cells.n_evaluations)
@@ -125,11 +133,14 @@ class Divisible(Protocol):
         ...
 
 
-def divide(cells: Divisible, n_clusters: int) -> None:
-    """Split one cell of all points level by level, into `n_clusters` clusters at last."""
-    n_levels = max(1, math.ceil(math.log(n_clusters) / math.log(LARGEST_CELL)))
-    if n_clusters > ONE_LEVEL:
-        n_levels = max(n_levels, 2)
+def levels_for(n_clusters: int, largest_cell: int) -> int:
+    """How many levels it takes if no cell is to be asked for more than so many clusters, itself more than one."""
+    n_levels = max(1, math.ceil(math.log(n_clusters) / math.log(largest_cell)))
+    return max(n_levels, 2) if n_clusters > ONE_LEVEL else n_levels
+
+
+def divide(cells: Divisible, n_clusters: int, n_levels: int) -> None:
+    """Split one cell of all points level by level, into `n_clusters` clusters at the last."""
     expected = np.array([n_clusters])
     for level in range(n_levels, 1, -1):
         parents = cells.split(np.ceil(expected ** (1 / level)).astype(np.int64))
@@ -139,57 +150,6 @@ def divide(cells: Divisible, n_clusters: int) -> None:
     else:
         cells.cluster(expected, n_clusters)
     cells.top_up(n_clusters)
-
-
-def share_by_error(errors: np.ndarray, sizes: np.ndarray, parents: np.ndarray, expected: np.ndarray) -> np.ndarray:
-    """How many clusters each cell should expect: its share of its parent's, by error^(3/4), at least 1."""
-    claims = np.where(sizes > 0, np.maximum(errors, 0.0) ** 0.75, 0.0)
-    totals = np.bincount(parents, claims, len(expected))[parents]
-    shares = expected[parents] * claims / np.where(totals > 0, totals, 1.0)
-    return np.clip(np.ceil(shares), np.minimum(sizes, 1), sizes).astype(np.int64)
-
-
-def share_by_potential(
-    potentials: np.ndarray, seed_start: np.ndarray, available: np.ndarray, n_clusters: int
-) -> np.ndarray:
-    """Clusters for each cell so that the error per cluster is about the same in all.
-
-    A cell with k clusters and error phi(k) gets another one while phi(k) / k is among the largest.
-
-    Parameters
-    ----------
-    potentials : (n_seeds,) float64
-        phi: error of a cell once so many of its seeds are there.
-    seed_start : (n_cells + 1,) int64
-    available : (n_cells,) int64
-        Seeds that each cell has.
-    n_clusters : int
-
-    Returns
-    -------
-    (n_cells,) int64, summing to n_clusters, or to all seeds where those are fewer
-    """
-    lengths = np.diff(seed_start)
-    cell = np.repeat(np.arange(len(lengths)), lengths)
-    place = np.arange(len(cell)) - seed_start[cell]
-    worth = np.empty(len(cell))
-    worth[1:] = potentials[:-1] / np.maximum(place[1:], 1)
-    worth[place == 0] = potentials[place == 0]  # where clusters are too few for all cells, large errors go first
-    usable = np.flatnonzero(place < available[cell])
-    is_first = place[usable] == 0
-    chosen = [_largest(worth, usable[is_first], n_clusters)]
-    chosen.append(_largest(worth, usable[~is_first], n_clusters - len(chosen[0])))
-    return np.bincount(cell[np.concatenate(chosen)], minlength=len(available))
-
-
-def _largest(worth: np.ndarray, places: np.ndarray, count: int) -> np.ndarray:
-    """Those `count` of places (n,) whose worth is largest, among equals the first; all where there are no more."""
-    if count >= len(places):
-        return places
-    values = worth[places]
-    least = np.partition(values, len(values) - count)[len(values) - count] if count else np.inf
-    above, equal = places[values > least], places[values == least]
-    return np.concatenate([above, equal[: count - len(above)]])
 
 
 class Cells:
@@ -267,6 +227,11 @@ class Cells:
 
     def cluster(self, expected: np.ndarray, n_clusters: int) -> None:
         """Replace the cells by `n_clusters` clusters, about as many from each as expected, (n_cells,) int64."""
+        n_cells = len(self.sizes)
+        parents = np.arange(n_cells)
+        if n_clusters > SEEDED_TOGETHER * n_cells:
+            parents = self.split(np.ceil(np.sqrt(expected)).astype(np.int64))
+            expected = share_by_error(self.errors(), self.sizes, parents, expected)
         order, start = sort_by_cluster(self.labels, len(self.sizes))
         wanted = np.minimum(np.ceil(self.effort.spare * expected).astype(np.int64) + 2, self.sizes)
         seeds, potentials, seed_start = self._seed(order, start, wanted)
@@ -275,10 +240,13 @@ class Cells:
         available = np.bincount(cell[seeds >= 0], minlength=len(lengths))
         shares = share_by_potential(potentials, seed_start, available, n_clusters)
         seeds = seeds[np.arange(len(seeds)) - seed_start[cell] < shares[cell]]
-        centre_start = np.concatenate([[0], np.cumsum(shares)])
+        # Parts of a cell follow each other, and so do their points and seeds: what is theirs together is a run.
+        first_part = np.searchsorted(parents, np.arange(n_cells + 1))
+        centre_start = np.concatenate([[0], np.cumsum(shares)])[first_part]
         enough = len(seeds) == n_clusters  # else those that are missing go where labels say that they are missed
         sample, steps = self.effort.sample, self.effort.steps
-        self._lloyd(order, start, seeds, centre_start, sample, steps, label=self.labelled or not enough)
+        label = self.labelled or not enough
+        self._lloyd(order, start[first_part], seeds, centre_start, sample, steps, label=label)
 
     def top_up(self, n_clusters: int) -> None:
         """Where cells ran out of different points, draw the clusters that are missing by D^2 from all points."""

@@ -45,7 +45,7 @@ class Shares:
 
 
 def share_clusters(seeds: CellSeeds, cells: Partition, n_clusters: int, per_cluster: int) -> Shares:
-    """As `algorithm.two_level.share_by_potential`, on the device.
+    """As `algorithm.sharing.share_by_potential`, on the device.
 
     Parameters
     ----------

@@ -14,6 +14,7 @@ from ..algorithm.two_level import (
     COARSE_SAMPLE,
     COARSE_STEPS,
     divide,
+    levels_for,
 )
 from .arrays import DeviceArray, Rounded
 from .cells import Groups
@@ -26,6 +27,9 @@ from .partition import Partition, aligned_room, aligned_rows
 from .points import DevicePoints, upload
 from .sharing import draw_spread, share_clusters
 from .tiling import is_aligned
+
+#: No cell is asked for more clusters than this at one level.
+LARGEST_CELL = 128
 
 #: Cells of the first level, as a power of those on the host: many small ones keep the device busier than few.
 FINER = 4 / 3
@@ -48,7 +52,7 @@ SPARE = 1.25
 def two_level(points: DevicePoints, n_clusters: int, rng: np.random.Generator) -> Start:
     """Seed `n_clusters` clusters, at most the number of distinct points; means and labels are on the device."""
     cells = DeviceCells(points, rng, n_clusters)
-    divide(cells, n_clusters)
+    divide(cells, n_clusters, levels_for(n_clusters, LARGEST_CELL))
     means = Rounded(cells.centres) if is_aligned(cells.centres) else DeviceArray(cells.centres.double())
     error = points.error_of(cells.distances)
     labels: Any = cells.labels
