@@ -129,6 +129,8 @@ OURS: list[tuple[int | None, int, dict[str, Any]]] = [
     (64, 0, {"max_iter": 0}),
     (None, 0, {"max_iter": 0}),
     (64, 0, {"max_iter": 0, "lloyd_steps": 8}),
+    (None, 0, {"max_iter": 0, "levels": 3}),  # quicker where clusters are very many
+    (None, 0, {"max_iter": 0, "lloyd_steps": 3}),
     (None, 0, {"max_iter": 0, "lloyd_steps": 5}),
     (None, 0, {"max_iter": 0, "lloyd_steps": 6}),
     (None, 0, {"max_iter": 0, "lloyd_steps": 8}),
@@ -140,6 +142,15 @@ OURS: list[tuple[int | None, int, dict[str, Any]]] = [
     (None, 0, {"max_iter": 5, "hard": True}),
     (None, 0, {"max_iter": 8, "hard": True}),
     (None, 0, {"max_iter": 12, "hard": True}),
+    (None, 0, {"max_iter": 25, "hard": True}),
+    (None, 0, {"max_iter": 50, "hard": True}),
+    (64, 0, {"max_iter": 0, "sampling": "uniform"}),  # where clusters are few, no more rows need be read
+    (256, 0, {"max_iter": 0, "sampling": "uniform"}),
+    (256, 0, {"max_iter": 3, "hard": True, "sampling": "uniform"}),
+    (256, 0, {"max_iter": 12, "hard": True, "sampling": "uniform"}),
+    (1024, 0, {"max_iter": 12, "hard": True, "sampling": "uniform"}),
+    (1024, 0, {"max_iter": 50, "hard": True, "sampling": "uniform"}),
+    (4096, 0, {"max_iter": 50, "hard": True, "sampling": "uniform"}),
     (16, 0, {}),
     (32, 0, {}),
     (48, 0, {}),
@@ -172,12 +183,17 @@ OURS: list[tuple[int | None, int, dict[str, Any]]] = [
 ]
 
 
+def described(value: object) -> str:
+    """A setting's value in words."""
+    return value if isinstance(value, str) else f"{value:g}"
+
+
 def ours() -> list[System]:
     """The default, and the settings that lead along our curve."""
     sweep = [System("vcgmm", "vcgmm", "default", vcgmm())]
     for coreset, max_iter, others in OURS:
         size = "all points" if coreset is None else f"{coreset} C points"
-        details = "".join(f", {name}={value:g}" for name, value in others.items())
+        details = "".join(f", {name}={described(value)}" for name, value in others.items())
         if max_iter == 0:
             sweep.append(System("vcgmm", "vcgmm", f"start alone, {size}{details}", vcgmm_start(coreset, **others)))
             continue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 from scipy.stats import chisquare
 
+import vcgmm
 from vcgmm import VCGMM, Coreset, afkmc2, kmeans_plus_plus, lightweight_coreset, quantization_error, two_level
 
 Seeding = Callable[..., tuple[np.ndarray, np.ndarray]]
@@ -309,6 +311,8 @@ def test_two_levels_check_what_they_are_given() -> None:
         two_level(X, 3, hard="no")
     with pytest.raises(ValueError, match="levels=1 is not valid"):
         two_level(X, 3, levels=1)
+    with pytest.raises(ValueError, match="sampling='all' is not known: choose from 'lightweight', 'uniform'"):
+        two_level(X, 3, sampling="all")
 
 
 @pytest.mark.parametrize("n_features", [4, 200])
@@ -336,6 +340,76 @@ def test_more_levels_are_heard_of_in_every_way_to_centres(n_features: int, max_i
     assert not np.array_equal(two, three)
     assert quantization_error(rows, three) < 1.4 * quantization_error(rows, two)
     np.testing.assert_array_equal(two, two_level(rows, 80, max_iter=max_iter, random_state=0))
+
+
+def test_steps_are_heard_of_where_clusters_are_few() -> None:
+    rows = np.random.default_rng(1).normal(size=(8000, 4))
+    errors = [quantization_error(rows, two_level(rows, 20, lloyd_steps=n, random_state=0)) for n in (None, 12, 40)]
+    assert errors[0] > errors[1] > errors[2]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n_features", [3, 90])
+def test_centres_of_a_uniform_sample_are_nearly_as_good(n_features: int, weighted: bool) -> None:
+    rng = np.random.default_rng(3)
+    rows = rng.normal(size=(30, n_features))[rng.integers(0, 30, 20_000)] + 0.3 * rng.normal(
+        size=(20_000, n_features)
+    )
+    weights = rng.uniform(0.0, 2.0, 20_000) if weighted else None
+    settings = {"hard": True, "sample_weight": weights, "random_state": 0}
+    every = two_level(rows, 40, **settings)
+    some = two_level(rows, 40, coreset_size=4000, sampling="uniform", **settings)
+    assert quantization_error(rows, some, weights) < 1.1 * quantization_error(rows, every, weights)
+    assert not np.array_equal(every, some)
+    for n_threads in (1, 3):
+        again = two_level(rows, 40, coreset_size=4000, sampling="uniform", n_threads=n_threads, **settings)
+        np.testing.assert_array_equal(again, some)
+
+
+def test_a_uniform_sample_of_all_rows_is_all_rows() -> None:
+    every = two_level(X, 3, random_state=0)
+    for size in (len(X), 10 * len(X)):
+        np.testing.assert_array_equal(
+            two_level(X, 3, coreset_size=size, sampling="uniform", random_state=0), every
+        )
+
+
+def test_rows_that_are_not_drawn_are_not_looked_at() -> None:
+    rows = np.random.default_rng(5).normal(size=(1000, 3))
+    settings = {"coreset_size": 50, "sampling": "uniform", "random_state": 0}
+    plain, refused = two_level(rows, 4, **settings), []
+    for i in range(20):  # one run of rows, of which one is drawn
+        spoilt = rows.copy()
+        spoilt[i] = np.nan
+        try:
+            np.testing.assert_array_equal(two_level(spoilt, 4, **settings), plain)
+        except ValueError as error:
+            refused.append((i, str(error)))
+    ((row, message),) = refused
+    assert f"X contains NaN: the first in row {row}, feature 0" in message
+
+
+def test_a_uniform_sample_of_a_source_is_that_of_its_rows(tmp_path: Path) -> None:
+    rows, weights = np.random.default_rng(5).normal(size=(1000, 3)), np.random.default_rng(6).uniform(size=1000)
+    settings = {"coreset_size": 50, "sampling": "uniform", "random_state": 0}
+    np.save(tmp_path / "rows.npy", rows)
+    np.save(tmp_path / "weights.npy", weights)
+    source = vcgmm.open(tmp_path / "rows.npy")
+    np.testing.assert_array_equal(two_level(source, 4, **settings), two_level(rows, 4, **settings))
+    weighted = vcgmm.open(tmp_path / "rows.npy", weights=tmp_path / "weights.npy")
+    np.testing.assert_array_equal(
+        two_level(weighted, 4, **settings), two_level(rows, 4, sample_weight=weights, **settings)
+    )
+
+
+def test_a_uniform_sample_without_enough_different_points_says_what_to_do() -> None:
+    rows = np.zeros((1000, 2))
+    rows[:3] = [[1, 2], [3, 4], [5, 6]]
+    with pytest.raises(
+        ValueError, match=r"coreset_size=20 rows has \d distinct .* larger coreset_size, or let samp"
+    ):
+        two_level(rows, 4, coreset_size=20, sampling="uniform", random_state=0)
+    assert len(two_level(rows, 4, coreset_size=20, random_state=0)) == 4
 
 
 def test_centres_of_two_levels_end_lower_after_hard_iterations() -> None:

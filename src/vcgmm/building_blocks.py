@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from .algorithm import seeding
-from .algorithm.coreset import all_rows, in_memory
+from .algorithm.coreset import all_rows, count_distinct, in_memory
 from .algorithm.coreset import lightweight_coreset as draw_coreset
 from .algorithm.frame import moments
 from .algorithm.local_points import LocalPoints
 from .algorithm.pipeline import check_distinct, in_units, to_local
 from .algorithm.random import generator
+from .algorithm.sampling import Sample, uniform_sample
 from .algorithm.start_alone import Wishes, start_alone
 from .coreset import Coreset
 from .data.rows import exact_float
@@ -21,6 +22,7 @@ from .parallel import Workers
 from .progress import make_progress
 from .validation import (
     check_centers,
+    check_choice,
     check_flag,
     check_float_type,
     check_integer,
@@ -29,6 +31,9 @@ from .validation import (
     check_weights_of,
     draw_seed,
 )
+
+#: How `two_level` may draw the rows that it looks at.
+SAMPLINGS = ("lightweight", "uniform")
 
 
 def lightweight_coreset(
@@ -155,6 +160,7 @@ def two_level(
     n_clusters: int,
     *,
     coreset_size: int | None = None,
+    sampling: str = "lightweight",
     max_iter: int | None = None,
     lloyd_steps: int | None = None,
     hard: bool = False,
@@ -175,7 +181,12 @@ def two_level(
     X : array-like of shape (N, D), or source
     n_clusters : int
     coreset_size : int or None, default=None
-        Number of draws of a lightweight coreset to look at; None: all rows.
+        Number of draws of a coreset to look at; None: all rows.
+    sampling : {"lightweight", "uniform"}, default="lightweight"
+        How it is drawn.  "lightweight": as `lightweight_coreset` does it, in two passes over all rows; rows far
+        from the mean are drawn more often and weigh less.  "uniform": every row as likely as it weighs, and no
+        others are read, nor looked at for NaN: quicker where few clusters are looked for among many rows, worse
+        where few of these matter much.
     max_iter : int or None, default=None
         EM iterations at most, with few candidates; where rows are wide, in their leading principal directions.
         One is a step of Lloyd's algorithm, in which clusters of all cells meet; if more follow, clusters are moved
@@ -220,13 +231,18 @@ def two_level(
     n_steps = None if lloyd_steps is None else check_integer("lloyd_steps", lloyd_steps, 1)
     hard = check_flag("hard", hard)
     n_levels = None if levels is None else check_integer("levels", levels, 2)
+    is_uniform = check_choice("sampling", sampling, SAMPLINGS) == "uniform"
     weights = check_weights_of(rows, sample_weight)
     seed = draw_seed(random_state)
     if weights is not None:
         weights, _ = in_units(weights)
+    if is_uniform and size is not None and size < rows.n_samples:
+        sample = uniform_sample(rows, weights, size, generator(seed, 1))
+        rows, weights = sample.rows, sample.weights
+        _check_sample(sample, n_clusters, size)
     with Workers(check_threads(n_threads)) as workers:
         facts = moments(rows, weights, workers, _silent)
-        if size is None or size >= facts.n_usable:
+        if is_uniform or size is None or size >= facts.n_usable:
             used = all_rows(rows, weights)
         else:
             used = draw_coreset(rows, facts, weights, size, generator(seed, 1), n_clusters, workers, _silent)
@@ -259,6 +275,17 @@ def quantization_error(X: Any, centers: Any, sample_weight: Any = None, n_thread
     with Workers(check_threads(n_threads)) as workers:
         frame = moments(rows, weights, workers, _silent).frame(check_float_type(None, rows.dtype))
         return Evaluator(means, frame, workers, _silent).error(rows, weights)
+
+
+def _check_sample(sample: Sample, n_clusters: int, size: int) -> None:
+    """Refuse a uniform sample that has too few different points, as all rows may have them."""
+    n_distinct = count_distinct(sample.rows.array, n_clusters)
+    if n_distinct < n_clusters:
+        raise ValueError(
+            f"A uniform sample of coreset_size={size} rows has {n_distinct} distinct point(s), fewer than "
+            f"n_clusters={n_clusters}. Ask for at most {n_distinct}, give a larger coreset_size, or let "
+            f"sampling='lightweight' look for more among all rows."
+        )
 
 
 def _silent(amount: int) -> None:

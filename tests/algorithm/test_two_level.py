@@ -79,6 +79,18 @@ def test_a_start_alone_is_as_good_and_has_labels_where_somebody_asks(points: np.
     assert other.error == pytest.approx(direct, rel=1e-4, abs=1e-6)
 
 
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_few_clusters_are_labelled_only_where_somebody_asks(n_threads: int) -> None:
+    points, weights = blobs(3000, 20), np.ones(3000)
+    alone, other = (
+        start_of(points, weights, 12, n_threads=n_threads, effort=ALONE, labelled=labelled)
+        for labelled in (False, True)
+    )
+    assert len(alone.labels) == 0
+    assert alone.n_evaluations == other.n_evaluations - 12 * 3000
+    np.testing.assert_array_equal(alone.means, other.means)
+
+
 @pytest.mark.parametrize("n_clusters", [7, 40, 61])
 def test_rare_points_among_heavy_duplicates_become_centres(n_clusters: int) -> None:
     points = np.zeros((10_000, 2), np.float32)

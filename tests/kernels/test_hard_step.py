@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from vcgmm.kernels.exact_sums import rounding_constant
-from vcgmm.kernels.hard_step import add_rows, assign_and_add
+from vcgmm.kernels.hard_step import assign_and_add, move_rows
 from vcgmm.kernels.nearest_tiles import padded
 from vcgmm.kernels.selection import LANES
 
@@ -74,13 +76,29 @@ def test_sums_do_not_depend_on_how_rows_are_shared() -> None:
         np.testing.assert_array_equal(one, other)
 
 
-def test_only_the_first_rows_are_added() -> None:
-    rows, labels = np.arange(12.0).reshape(4, 3), np.array([1, 0, 1, 0], np.int32)
-    totals, masses = np.zeros((2, 3)), np.zeros(2)
-    magic = rounding_constant(np.full(3, 100.0))
-    add_rows(3, rows, np.array([1.0, 2.0, 3.0, 4.0]), labels, magic, float(magic[0]), totals, masses)
-    np.testing.assert_array_equal(totals, [2 * rows[1], rows[0] + 3 * rows[2]])
-    np.testing.assert_array_equal(masses, [2.0, 4.0])
+def test_only_the_first_rows_are_added_and_those_that_stay_are_not() -> None:
+    rows, labels = np.arange(15.0).reshape(5, 3), np.array([1, 0, 1, 1, 0], np.int32)
+    before, totals, masses = np.array([-1, -1, 0, 1, -1], np.int32), np.zeros((2, 3)), np.zeros(2)
+    weights, magic = np.array([1.0, 2.0, 3.0, 4.0, 5.0]), rounding_constant(np.full(3, 100.0))
+    assert move_rows(4, rows, weights, before, labels, magic, float(magic[0]), totals, masses) == 3
+    np.testing.assert_array_equal(totals, [2 * rows[1] - 3 * rows[2], rows[0] + 3 * rows[2]])
+    np.testing.assert_array_equal(masses, [-1.0, 4.0])
+
+
+@given(st.integers(0, 1000))
+def test_changes_add_up_to_the_sums_of_the_last_labels_to_the_last_bit(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    points, weights = rng.normal(size=(3 * LANES + 2, 4)), rng.lognormal(sigma=2.0, size=3 * LANES + 2)
+    labels = np.full(len(points), -1, np.int32)
+    totals, masses = np.zeros((6, 4)), np.zeros(6)
+    for _ in range(4):
+        centres = rng.normal(size=(6, 4))
+        more, more_mass, _ = step_from(labels, points, weights, centres, [(2, 4), (0, 2)])
+        totals, masses = totals + more, masses + more_mass
+    fresh_labels, *fresh = stepped(points, weights, centres, [(0, 4)])
+    np.testing.assert_array_equal(labels, fresh_labels)
+    for one, other in zip((totals, masses), fresh, strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_labels_that_change_are_counted() -> None:

@@ -144,7 +144,9 @@ class Compared:
         self._mass_magic = float(rounding_constant(np.array(extent.total_weight)))
         self._centres = np.zeros((-(-n_clusters // HEIGHT) * HEIGHT, n_features), points.dtype)
         self._squares = np.full(len(self._centres), np.inf, points.dtype)
-        # One of each for every thread: they are exact, so how they are shared does not matter.
+        # Sums over the points of every cluster, and what each thread finds that changes in them.  All are exact:
+        # how threads share them does not matter, nor that rows have been added and taken away again.
+        self._sums, self._mass = np.zeros((n_clusters, n_features)), np.zeros(n_clusters)
         self._totals = np.empty((workers.n_threads, n_clusters, n_features))
         self._masses = np.empty((workers.n_threads, n_clusters))
 
@@ -164,8 +166,9 @@ class Compared:
             )  # fmt: skip
 
         self.workers.run(work, -(-len(self.points) // LANES), self.points.size * n_clusters)
-        mass = masses.sum(axis=0)
-        return totals.sum(axis=0) / np.where(mass > 0, mass, 1.0)[:, None] - means, mass, sum(n_moved)
+        self._sums += totals.sum(axis=0)
+        self._mass += masses.sum(axis=0)
+        return self._sums / np.where(self._mass > 0, self._mass, 1.0)[:, None] - means, self._mass, sum(n_moved)
 
 
 class Listed:

@@ -128,6 +128,10 @@ class Divisible(Protocol):
         """Replace the cells by `n_clusters` clusters, about as many from each as expected, (n_cells,) int64."""
         ...
 
+    def cluster_alone(self, n_clusters: int) -> None:
+        """Replace the one cell of all points by a few clusters."""
+        ...
+
     def top_up(self, n_clusters: int) -> None:
         """Where cells ran out of different points, draw the clusters that are missing by D^2 from all points."""
         ...
@@ -146,7 +150,7 @@ def divide(cells: Divisible, n_clusters: int, n_levels: int) -> None:
         parents = cells.split(np.ceil(expected ** (1 / level)).astype(np.int64))
         expected = share_by_error(cells.errors(), cells.sizes, parents, expected)
     if n_levels == 1:
-        cells.split(expected)
+        cells.cluster_alone(n_clusters)
     else:
         cells.cluster(expected, n_clusters)
     cells.top_up(n_clusters)
@@ -196,7 +200,7 @@ class Cells:
     def split(self, children: np.ndarray) -> np.ndarray:
         """Replace every cell by as many as told, (n_cells,) int64; returns the parent of each new cell."""
         if len(self.sizes) == 1:
-            self._split_alone(int(children[0]))
+            self._split_alone(int(children[0]), COARSE_SAMPLE, COARSE_STEPS, label=True)
             return np.zeros(len(self.centres), np.int64)
         order, start = sort_by_cluster(self.labels, len(self.sizes))
         seeds, _, seed_start = self._seed(order, start, np.minimum(children, self.sizes))
@@ -205,17 +209,22 @@ class Cells:
         self._lloyd(order, start, seeds[seeds >= 0], centre_start, COARSE_SAMPLE, COARSE_STEPS, label=True)
         return parents
 
-    def _split_alone(self, n_cells: int) -> None:
+    def cluster_alone(self, n_clusters: int) -> None:
+        """Replace the one cell of all points by a few clusters."""
+        sample, steps = max(COARSE_SAMPLE, self.effort.sample), max(COARSE_STEPS, self.effort.steps)
+        self._split_alone(n_clusters, sample, steps, label=self.labelled)
+
+    def _split_alone(self, n_cells: int, sample_per_cell: int, steps: int, *, label: bool) -> None:
         """One cell would keep one thread busy: it clusters a sample alone, then all threads assign the rest."""
-        n = min(len(self.points), COARSE_SAMPLE * n_cells)
+        n = min(len(self.points), sample_per_cell * n_cells)
         sample = ((np.arange(n) + self.rng.random(n)) * (len(self.points) / n)).astype(np.int64)
         sample = narrowed(np.minimum(sample, len(self.points) - 1), len(self.points))
         bounds = np.array([0, n])
         seeds, _, _ = self._seed(sample, bounds, np.array([n_cells]))
         seeds = seeds[seeds >= 0]
-        self._lloyd(
-            sample, bounds, seeds, np.array([0, len(seeds)]), COARSE_SAMPLE, COARSE_STEPS, label=False
-        )  # fmt: skip
+        self._lloyd(sample, bounds, seeds, np.array([0, len(seeds)]), sample_per_cell, steps, label=False)
+        if not label and len(seeds) == n_cells:  # else those that are missing go where labels say
+            return
         centres = self.centres.astype(self.points.dtype)
 
         def work(_thread: int, first: int, last: int) -> None:

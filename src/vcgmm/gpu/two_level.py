@@ -117,6 +117,10 @@ class DeviceCells:
         self._partition = self._cut(len(self.centres))
         return parents
 
+    def cluster_alone(self, n_clusters: int) -> None:
+        """Replace the one cell of all points by a few clusters."""
+        self.split(np.array([n_clusters]))
+
     def _split_finely(self, n_cells: int) -> np.ndarray:
         """Cut all points into so many cells; returns their parents, which are one.
 

@@ -1,4 +1,7 @@
-"""One step of Lloyd's algorithm over some rows: the nearest of all centres, and sums by centre, in one pass."""
+"""One step of Lloyd's algorithm over some rows: the nearest of all centres, and sums by centre, in one pass.
+
+Sums are exact, so those of the step before need only be told of rows that have changed their label.
+"""
 
 from __future__ import annotations
 
@@ -11,35 +14,50 @@ from .transpose import transpose_rows
 
 
 @strict_part
-def add_rows(
+def move_rows(
     n: int,
     rows: np.ndarray,
     weights: np.ndarray,
+    before: np.ndarray,
     labels: np.ndarray,
     magic: np.ndarray,
     mass_magic: float,
     totals: np.ndarray,
     masses: np.ndarray,
-) -> None:
-    """totals[c] += weight * row and masses[c] += weight for the first n rows, each term rounded to the quantum.
+) -> int:
+    """Take those of the first n rows whose label has changed from one centre's sums to another's.
+
+    totals[c] += weight * row and masses[c] += weight, or -= for the label before, each term rounded to the
+    quantum: what is taken away is to the last bit what was added.  Returns how many there are.
 
     Parameters
     ----------
     n : int, IN
     rows : (>= n, D) float, IN
     weights : (>= n,) float64, IN
+    before : (>= n,) int32, IN, -1 where there was none
     labels : (>= n,) int32, IN
     magic : (D,) float64, IN, from `exact_sums.rounding_constant`
     mass_magic : float64, IN, likewise for the masses
     totals : (C, D) float64, IN/OUT
     masses : (C,) float64, IN/OUT
     """
+    n_moved = 0
     for i in range(n):
-        c = labels[i]
+        old, new = before[i], labels[i]
+        if old == new:
+            continue
+        n_moved += 1
         weight = weights[i]
-        masses[c] += (weight + mass_magic) - mass_magic
+        mass = (weight + mass_magic) - mass_magic
+        masses[new] += mass
         for d in range(totals.shape[1]):
-            totals[c, d] += (weight * np.float64(rows[i, d]) + magic[d]) - magic[d]
+            totals[new, d] += (weight * np.float64(rows[i, d]) + magic[d]) - magic[d]
+        if old >= 0:
+            masses[old] -= mass
+            for d in range(totals.shape[1]):
+                totals[old, d] -= (weight * np.float64(rows[i, d]) + magic[d]) - magic[d]
+    return n_moved
 
 
 @kernel
@@ -56,7 +74,9 @@ def assign_and_add(
     totals: np.ndarray,
     masses: np.ndarray,
 ) -> int:
-    """The nearest of all centres, as far as products tell, and sums by centre, for runs first..last-1 of LANES.
+    """The nearest of all centres, as far as products tell, and what that changes in sums by centre.
+
+    For runs first..last-1 of LANES rows each.
 
     Parameters
     ----------
@@ -64,11 +84,11 @@ def assign_and_add(
     weights : (N',) float64, IN
     centres : (padded(C), D) float, IN, whatever lies in those that are none
     squares : (padded(C),) float, IN, ||mu||^2, infinite for those that are none
-    magic : (D,) float64, IN, as in `add_rows`
+    magic : (D,) float64, IN, as in `move_rows`
     mass_magic : float64, IN
-    labels : (N',) int32, IN/OUT
-    totals : (C, D) float64, IN/OUT, exact sums of weight * row
-    masses : (C,) float64, IN/OUT, exact sums of weights
+    labels : (N',) int32, IN/OUT, -1 where there is none yet
+    totals : (C, D) float64, IN/OUT, exact sums of weight * row, less those of rows that were there before
+    masses : (C,) float64, IN/OUT, exact sums of weights, likewise
 
     Returns
     -------
@@ -84,8 +104,10 @@ def assign_and_add(
         n = min(LANES, n_points - low)
         transpose_rows(n, points[low : low + n], columns)
         nearest_of_few(centres, squares, columns, best, found)
+        n_moved += move_rows(
+            n, points[low : low + n], weights[low : low + n], labels[low : low + n], found, magic, mass_magic,
+            totals, masses,
+        )  # fmt: skip
         for i in range(n):
-            n_moved += int(labels[low + i] != found[i])
             labels[low + i] = found[i]
-        add_rows(n, points[low : low + n], weights[low : low + n], found, magic, mass_magic, totals, masses)
     return n_moved
