@@ -313,6 +313,8 @@ def test_two_levels_check_what_they_are_given() -> None:
         two_level(X, 3, levels=1)
     with pytest.raises(ValueError, match="sampling='all' is not known: choose from 'lightweight', 'uniform'"):
         two_level(X, 3, sampling="all")
+    with pytest.raises(ValueError, match="n_init=0 is not valid"):
+        two_level(X, 3, n_init=0)
 
 
 @pytest.mark.parametrize("n_features", [4, 200])

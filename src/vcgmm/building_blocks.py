@@ -165,6 +165,7 @@ def two_level(
     lloyd_steps: int | None = None,
     hard: bool = False,
     levels: int | None = None,
+    n_init: int = 1,
     sample_weight: Any = None,
     random_state: Any = None,
     n_threads: int | None = None,
@@ -205,6 +206,9 @@ def two_level(
         Levels of cells inside cells, at least 2; the last one is clusters.  None: 2 up to 65,536 clusters, then 3
         (1 up to 32, if nobody asks for more).  One more is quicker where there are thousands of clusters, for an
         error that is 2 to 4 percent larger.
+    n_init : int, default=1
+        How often all this is done, on the same rows; what has the least error there is taken.  Of few clusters
+        some attempts end lower than others.
     sample_weight : array-like of shape (N,), optional
     random_state : int, RandomState or None
     n_threads : int or None
@@ -231,6 +235,7 @@ def two_level(
     n_steps = None if lloyd_steps is None else check_integer("lloyd_steps", lloyd_steps, 1)
     hard = check_flag("hard", hard)
     n_levels = None if levels is None else check_integer("levels", levels, 2)
+    n_attempts = check_integer("n_init", n_init, 1)
     is_uniform = check_choice("sampling", sampling, SAMPLINGS) == "uniform"
     weights = check_weights_of(rows, sample_weight)
     seed = draw_seed(random_state)
@@ -249,7 +254,7 @@ def two_level(
         check_distinct(used, "n_clusters", n_clusters, rows.n_samples)
         frame = facts.light_frame(check_float_type(None, rows.dtype))
         points = LocalPoints(used, frame, workers)
-        wishes = Wishes(n_iter, n_steps, hard, n_levels)
+        wishes = Wishes(n_iter, n_steps, hard, n_levels, n_attempts)
         return frame.leave(
             start_alone(points, used.weights, n_clusters, wishes, generator(seed), workers, _silent)
         )

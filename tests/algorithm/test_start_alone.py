@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -46,9 +47,10 @@ def centres_of(
     n_threads: int = 2,
     lloyd_steps: int | None = None,
     hard: bool = False,
+    n_init: int = 1,
 ) -> np.ndarray:
     with Workers(n_threads) as workers:
-        rng, wishes = np.random.default_rng(0), Wishes(max_iter, lloyd_steps, hard)
+        rng, wishes = np.random.default_rng(0), Wishes(max_iter, lloyd_steps, hard, n_init=n_init)
         return start_alone(local(points, workers), weights, 50, wishes, rng, workers, silent)
 
 
@@ -178,6 +180,34 @@ def test_hard_iterations_end_lower_and_do_not_depend_on_threads(
     np.testing.assert_array_equal(
         centres_of(points, weights, None, hard=True), centres_of(points, weights, 5, hard=True)
     )
+
+
+@pytest.mark.parametrize("n_features", [20, 200], ids=["narrow", "wide"])
+@pytest.mark.parametrize(("max_iter", "hard"), [(0, False), (1, False), (4, False), (4, True)])
+def test_of_several_attempts_the_best_is_taken(
+    n_features: int, max_iter: int, hard: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    points, weights = mixture(2000, n_features)
+    made: list[module.Found] = []
+    attempt = module._attempt
+
+    def spy(*about: Any) -> module.Found:
+        made.append(attempt(*about))
+        return made[-1]
+
+    monkeypatch.setattr(module, "_attempt", spy)
+    first = centres_of(points, weights, max_iter, hard=hard)
+    assert np.isnan(made.pop().error) or max_iter == 0  # nobody asks for it
+    best = centres_of(points, weights, max_iter, hard=hard, n_init=4)
+    errors = [found.error for found in made]
+    assert len(set(errors)) == 4
+    if n_features == 20 and max_iter < 2:  # rows as they lie
+        np.testing.assert_array_equal(first, made[0].means)
+        np.testing.assert_array_equal(best, made[int(np.argmin(errors))].means)
+    else:
+        labels = made[int(np.argmin(errors))].labels
+        np.testing.assert_allclose(best, plain_means(points, weights, labels, 50), atol=1e-5)
+    assert error_of(points, weights, best) <= 1.02 * error_of(points, weights, first)
 
 
 def test_rows_are_taken_as_they_lie_where_nothing_has_to_be_done_to_them() -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from vcgmm.algorithm import two_level as module
+from vcgmm.algorithm.inside_cells import CARE
 from vcgmm.algorithm.nearest import nearest
 from vcgmm.algorithm.seeding import Start, kmeans_plus_plus
 from vcgmm.algorithm.two_level import ALONE, BEFORE_A_FIT, Effort, levels_for, two_level
@@ -89,6 +90,20 @@ def test_few_clusters_are_labelled_only_where_somebody_asks(n_threads: int) -> N
     assert len(alone.labels) == 0
     assert alone.n_evaluations == other.n_evaluations - 12 * 3000
     np.testing.assert_array_equal(alone.means, other.means)
+
+
+def test_seeds_of_few_clusters_are_drawn_with_more_care(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(11)
+    sizes = np.r_[3000, np.full(24, 25)]  # of 160 rows most small blobs would show none
+    points = np.repeat(100 * rng.normal(size=(25, 3)), sizes, axis=0) + rng.normal(size=(3600, 3))
+    points = points[rng.permutation(3600)].astype(np.float32)
+
+    def mean_error() -> float:
+        return float(np.mean([start_of(points, np.ones(3600), 25, seed).error for seed in range(10)]))
+
+    careful = mean_error()
+    monkeypatch.setattr(module, "CARE_FOR_FEW", CARE)
+    assert careful < 0.8 * mean_error()
 
 
 @pytest.mark.parametrize("n_clusters", [7, 40, 61])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from ..kernels.greedy import seed_cells
@@ -18,6 +20,26 @@ TRIALS = 3
 SEEDING = 2
 
 
+@dataclass(frozen=True)
+class Care:
+    """What is looked at for a seed.
+
+    Attributes
+    ----------
+    rows : int
+        Rows of the cell, for each seed.
+    trials : int
+        Draws of which the best becomes one.
+    """
+
+    rows: int
+    trials: int
+
+
+#: What is enough where cells are many.
+CARE = Care(SEED_SAMPLE, TRIALS)
+
+
 def seed_inside(
     points: np.ndarray,
     weights: np.ndarray,
@@ -26,6 +48,7 @@ def seed_inside(
     wanted: np.ndarray,
     rng: np.random.Generator,
     workers: Workers,
+    care: Care = CARE,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
     """Greedy D^2 seeds of every cell.
 
@@ -39,6 +62,7 @@ def seed_inside(
         How many seeds of each.
     rng : numpy Generator
     workers : Workers
+    care : Care
 
     Returns
     -------
@@ -50,19 +74,19 @@ def seed_inside(
     n_evaluations : int
     """
     seed_start = np.concatenate([[0], np.cumsum(wanted)])
-    uniforms = rng.random((seed_start[-1], TRIALS))
+    uniforms = rng.random((seed_start[-1], care.trials))
     seeds = np.full(seed_start[-1], -1, np.int64)
     potentials = np.zeros(seed_start[-1])
-    looked_at = np.minimum(np.diff(start), SEED_SAMPLE * wanted)
+    looked_at = np.minimum(np.diff(start), care.rows * wanted)
     cells = dearest_first(looked_at * wanted)
 
     def work(_thread: int, first: int, last: int) -> None:
         seed_cells(
-            first, last, cells, points, weights, order, start, seed_start, SEED_SAMPLE, uniforms, seeds,
+            first, last, cells, points, weights, order, start, seed_start, care.rows, uniforms, seeds,
             potentials,
         )  # fmt: skip
 
-    draws = np.maximum(TRIALS * (wanted - 1) + 1, 0)
+    draws = np.maximum(care.trials * (wanted - 1) + 1, 0)
     n_evaluations = int((looked_at * draws).sum())
     workers.run(work, len(cells), SEEDING * n_evaluations * points.shape[1])
     return seeds, potentials, seed_start, n_evaluations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -34,6 +35,7 @@ class Wishes:
     lloyd_steps: int | None = None
     hard: bool = False
     levels: int | None = None
+    n_init: int = 1
 
 
 @dataclass(frozen=True)
@@ -51,12 +53,15 @@ class Plan:
         All iterations are steps of Lloyd's algorithm, and no clusters are moved.
     levels : int or None
         Of cells, the last of which is clusters; None: as many as it takes.
+    attempts : int
+        How often all that is done; the best is taken.
     """
 
     iterations: int
     inside: int
     hard: bool
     levels: int | None
+    attempts: int
 
     @classmethod
     def of(cls, wishes: Wishes, is_wide: bool) -> Plan:
@@ -66,7 +71,7 @@ class Plan:
             max_iter = ITERATIONS if is_wide or hard else 0
         if lloyd_steps is None:
             lloyd_steps = ALONE.steps if max_iter == 0 else BEFORE_A_FIT.steps
-        return cls(max_iter, lloyd_steps, hard or max_iter < 2, wishes.levels)
+        return cls(max_iter, lloyd_steps, hard or max_iter < 2, wishes.levels, wishes.n_init)
 
     @property
     def effort(self) -> Effort:
@@ -102,44 +107,70 @@ def start_alone(
     """
     directions = leading_directions(points, weights, rng)
     plan = Plan.of(wishes, is_wide=directions is not None)
-    if directions is None and plan.hard:
-        return _of_narrow(points, weights, n_clusters, plan, rng, workers, advance)
-    seen = points.array if directions is None else points.project(directions)
-    labelled = plan.iterations == 0 or not plan.hard or asks_for_labels(n_clusters)
+    from_labels = directions is not None or not plan.hard  # else means are known, and rows can stay where they are
+    if directions is not None:
+        seen = points.project(directions)
+    else:
+        rows = None if from_labels else points.as_they_lie()
+        seen = points.array if rows is None else rows
+    best = _attempt(seen, weights, n_clusters, plan, from_labels, rng, workers, advance)
+    for _ in range(plan.attempts - 1):
+        other = _attempt(seen, weights, n_clusters, plan, from_labels, rng, workers, advance)
+        best = other if other.error < best.error else best
+    if not from_labels:
+        return best.means
+    points.put_back()  # what lies there are projections, or has changed places
+    return means_of_labels(points, weights, best.labels, n_clusters, workers)
+
+
+@dataclass(frozen=True)
+class Found:
+    """Clusters of one attempt.
+
+    Attributes
+    ----------
+    means : (C, d) float64
+        Of what was looked at.
+    labels : (N',) int32, or (0,) where nobody asks for any
+    error : float
+        Of these; NaN where there is no other attempt to compare it with.
+    """
+
+    means: np.ndarray
+    labels: np.ndarray
+    error: float
+
+
+def _attempt(
+    seen: np.ndarray,
+    weights: np.ndarray,
+    n_clusters: int,
+    plan: Plan,
+    from_labels: bool,
+    rng: np.random.Generator,
+    workers: Workers,
+    advance: Callable[[int], None],
+) -> Found:
+    """What is planned, once; `seen` (N', d) is left as it lies."""
+    compared = plan.attempts > 1
+    labelled = from_labels or compared
+    if plan.hard and plan.iterations > 0:
+        labelled = asks_for_labels(n_clusters)
     start = two_level(
         seen, weights, n_clusters, rng, workers, advance, effort=plan.effort, labelled=labelled, levels=plan.levels
     )
     if plan.iterations == 0:
-        labels = start.labels
-    elif plan.hard:
-        _, labels = hard_steps(seen, weights, start.means, start.labels, plan.iterations, rng, workers)
+        return Found(start.means, start.labels, start.error)
+    means = start.means
+    if plan.hard:
+        means, labels = hard_steps(seen, weights, means, start.labels, plan.iterations, rng, workers)
     else:  # the first is made before clusters are moved
         neighbours, candidates = min(NEIGHBOURS, n_clusters), min(CANDIDATES, n_clusters)
         settings = SearchSettings(min(5, n_clusters), neighbours, candidates, 1e-4, plan.iterations - 1, 1.8)
         labels, _ = improved_labels(seen, weights, start, settings, rng, workers)
-    points.put_back()  # what lies there are projections, or has changed places
-    return means_of_labels(points, weights, labels, n_clusters, workers)
-
-
-def _of_narrow(
-    points: LocalPoints,
-    weights: np.ndarray,
-    n_clusters: int,
-    plan: Plan,
-    rng: np.random.Generator,
-    workers: Workers,
-    advance: Callable[[int], None],
-) -> np.ndarray:
-    """As `start_alone`, for rows that are not projected and Lloyd steps, if any: they stay where they are."""
-    rows = points.as_they_lie()
-    seen = points.array if rows is None else rows
-    labelled = plan.iterations > 0 and asks_for_labels(n_clusters)
-    start = two_level(
-        seen, weights, n_clusters, rng, workers, advance, effort=plan.effort, labelled=labelled, levels=plan.levels
+    return Found(
+        means, labels, lift(seen, weights, labels, n_clusters, 0, workers).error if compared else math.nan
     )
-    if plan.iterations == 0:
-        return start.means
-    return hard_steps(seen, weights, start.means, start.labels, plan.iterations, rng, workers)[0]
 
 
 def means_of_labels(

@@ -21,7 +21,7 @@ from ..kernels.lloyd import ROWS, assign_rows
 from ..kernels.seeding import lower_distances
 from ..parallel import Workers
 from .cells import sort_by_cluster
-from .inside_cells import cluster_inside, seed_inside
+from .inside_cells import CARE, Care, cluster_inside, seed_inside
 from .places import narrowed
 from .seeding import Start, draw_one
 from .sharing import share_by_error, share_by_potential
@@ -38,6 +38,9 @@ ONE_LEVEL = 32
 #: Rows that Lloyd steps look at for each cluster of a cell, and the steps, before the last level.
 COARSE_SAMPLE = 128
 COARSE_STEPS = 5
+
+#: Where clusters are few, all of the sample is looked at for their seeds.
+CARE_FOR_FEW = Care(rows=COARSE_SAMPLE, trials=6)
 
 
 @dataclass(frozen=True)
@@ -200,7 +203,7 @@ class Cells:
     def split(self, children: np.ndarray) -> np.ndarray:
         """Replace every cell by as many as told, (n_cells,) int64; returns the parent of each new cell."""
         if len(self.sizes) == 1:
-            self._split_alone(int(children[0]), COARSE_SAMPLE, COARSE_STEPS, label=True)
+            self._split_alone(int(children[0]), CARE, COARSE_SAMPLE, COARSE_STEPS, label=True)
             return np.zeros(len(self.centres), np.int64)
         order, start = sort_by_cluster(self.labels, len(self.sizes))
         seeds, _, seed_start = self._seed(order, start, np.minimum(children, self.sizes))
@@ -212,15 +215,15 @@ class Cells:
     def cluster_alone(self, n_clusters: int) -> None:
         """Replace the one cell of all points by a few clusters."""
         sample, steps = max(COARSE_SAMPLE, self.effort.sample), max(COARSE_STEPS, self.effort.steps)
-        self._split_alone(n_clusters, sample, steps, label=self.labelled)
+        self._split_alone(n_clusters, CARE_FOR_FEW, sample, steps, label=self.labelled)
 
-    def _split_alone(self, n_cells: int, sample_per_cell: int, steps: int, *, label: bool) -> None:
+    def _split_alone(self, n_cells: int, care: Care, sample_per_cell: int, steps: int, *, label: bool) -> None:
         """One cell would keep one thread busy: it clusters a sample alone, then all threads assign the rest."""
         n = min(len(self.points), sample_per_cell * n_cells)
         sample = ((np.arange(n) + self.rng.random(n)) * (len(self.points) / n)).astype(np.int64)
         sample = narrowed(np.minimum(sample, len(self.points) - 1), len(self.points))
         bounds = np.array([0, n])
-        seeds, _, _ = self._seed(sample, bounds, np.array([n_cells]))
+        seeds, _, _ = self._seed(sample, bounds, np.array([n_cells]), care)
         seeds = seeds[seeds >= 0]
         self._lloyd(sample, bounds, seeds, np.array([0, len(seeds)]), sample_per_cell, steps, label=False)
         if not label and len(seeds) == n_cells:  # else those that are missing go where labels say
@@ -271,10 +274,10 @@ class Cells:
         self.centres = np.vstack([self.centres, *extra])
 
     def _seed(
-        self, order: np.ndarray, start: np.ndarray, wanted: np.ndarray
+        self, order: np.ndarray, start: np.ndarray, wanted: np.ndarray, care: Care = CARE
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         about = (self.points, self.weights, order, start)
-        seeds, potentials, seed_start, n_evaluations = seed_inside(*about, wanted, self.rng, self.workers)
+        seeds, potentials, seed_start, n_evaluations = seed_inside(*about, wanted, self.rng, self.workers, care)
         self.n_evaluations += n_evaluations
         return seeds, potentials, seed_start
 
