@@ -241,11 +241,11 @@ def two_level(
     seed = draw_seed(random_state)
     if weights is not None:
         weights, _ = in_units(weights)
-    if is_uniform and size is not None and size < rows.n_samples:
-        sample = uniform_sample(rows, weights, size, generator(seed, 1))
-        rows, weights = sample.rows, sample.weights
-        _check_sample(sample, n_clusters, size)
     with Workers(check_threads(n_threads)) as workers:
+        if is_uniform and size is not None and size < rows.n_samples:
+            sample = uniform_sample(rows, weights, size, generator(seed, 1), workers)
+            rows, weights = sample.rows, sample.weights
+            _check_sample(sample, n_clusters, size)
         facts = moments(rows, weights, workers, _silent)
         if is_uniform or size is None or size >= facts.n_usable:
             used = all_rows(rows, weights)

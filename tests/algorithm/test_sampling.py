@@ -5,8 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vcgmm.algorithm.sampling import uniform_sample
+from vcgmm.algorithm.sampling import taken, uniform_sample
 from vcgmm.data import ArrayRows
+from vcgmm.parallel import Workers
+
+INLINE = Workers(1)
 
 
 def numbered(n: int) -> ArrayRows:
@@ -16,7 +19,7 @@ def numbered(n: int) -> ArrayRows:
 
 @given(st.integers(1, 60), st.integers(1, 60), st.integers(0, 50))
 def test_rows_are_drawn_in_order_and_stand_for_all(n: int, size: int, seed: int) -> None:
-    sample = uniform_sample(numbered(n), None, size, np.random.default_rng(seed))
+    sample = uniform_sample(numbered(n), None, size, np.random.default_rng(seed), INLINE)
     drawn = sample.rows.array[:, 0]
     assert (np.diff(drawn) > 0).all()
     assert sample.weights.sum() == pytest.approx(n)
@@ -30,7 +33,7 @@ def test_each_row_is_drawn_as_often_as_it_weighs() -> None:
     masses = np.zeros(7)
     n_times = 4000
     for seed in range(n_times):
-        sample = uniform_sample(numbered(7), weights, 3, np.random.default_rng(seed))
+        sample = uniform_sample(numbered(7), weights, 3, np.random.default_rng(seed), INLINE)
         masses[sample.rows.array[:, 0].astype(int)] += sample.weights
     np.testing.assert_allclose(masses / n_times, weights, atol=0.12)
     assert (masses[weights == 0] == 0).all()
@@ -42,12 +45,26 @@ def test_the_largest_number_below_one_draws_a_row_that_counts(weights: np.ndarra
         def random(self, size: int) -> np.ndarray:  # type: ignore[override]
             return np.full(size, np.nextafter(1.0, 0.0))
 
-    sample = uniform_sample(numbered(5), weights, 2, Largest(np.random.PCG64(0)))
+    sample = uniform_sample(numbered(5), weights, 2, Largest(np.random.PCG64(0)), INLINE)
     drawn = sample.rows.array[:, 0].astype(int)
     assert drawn[-1] <= 4
     assert weights is None or (weights[drawn] > 0).all()
 
 
 def test_rows_are_told_where_they_were() -> None:
-    sample = uniform_sample(numbered(100), None, 7, np.random.default_rng(0))
+    sample = uniform_sample(numbered(100), None, 7, np.random.default_rng(0), INLINE)
     assert [sample.rows.locate(i) for i in range(7)] == [f"row {int(i)}" for i in sample.rows.array[:, 0]]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int16])
+@pytest.mark.parametrize("layout", ["rows", "columns", "fixed"])
+def test_rows_are_fetched_however_they_lie(dtype: type, layout: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vcgmm.parallel.WORTH_WAKING", 1)
+    array = np.random.default_rng(0).integers(-99, 99, (300, 7)).astype(dtype)
+    indices = np.random.default_rng(1).integers(0, 300, 100)
+    given = np.asfortranarray(array) if layout == "columns" else array.copy()
+    given.flags.writeable = layout != "fixed"
+    with Workers(2) as workers:
+        found = taken(ArrayRows(given), indices, workers)
+    assert found.dtype == dtype
+    np.testing.assert_array_equal(found, array[indices])

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..data import ArrayRows, Rows
+from ..kernels.sorting import take_rows
+from ..parallel import MOVING, Workers
 
 
 class SampledRows(ArrayRows):
@@ -18,10 +20,11 @@ class SampledRows(ArrayRows):
         All of them.
     indices : (n,) int64
         Which.
+    workers : Workers
     """
 
-    def __init__(self, rows: Rows, indices: np.ndarray) -> None:
-        super().__init__(rows.take(indices), rows.name)
+    def __init__(self, rows: Rows, indices: np.ndarray, workers: Workers) -> None:
+        super().__init__(taken(rows, indices, workers), rows.name)
         self._rows, self._indices = rows, indices
 
     def locate(self, row: int) -> str:
@@ -44,7 +47,25 @@ class Sample:
     weights: np.ndarray
 
 
-def uniform_sample(rows: Rows, weights: np.ndarray | None, size: int, rng: np.random.Generator) -> Sample:
+def taken(rows: Rows, indices: np.ndarray, workers: Workers) -> np.ndarray:
+    """Rows with these indices, (n, D) in their own dtype; by all threads where kernels can read them."""
+    if not (rows.at_hand and rows.dtype in (np.float32, np.float64)):
+        return rows.take(indices)
+    array = rows.all()
+    if not (array.flags.c_contiguous and array.flags.writeable):  # others would be compiled for anew
+        return rows.take(indices)
+    out = np.empty((len(indices), rows.n_features), rows.dtype)
+
+    def work(_thread: int, first: int, last: int) -> None:
+        take_rows(first, last, array, indices, out)
+
+    workers.run(work, len(indices), MOVING * out.size)
+    return out
+
+
+def uniform_sample(
+    rows: Rows, weights: np.ndarray | None, size: int, rng: np.random.Generator, workers: Workers
+) -> Sample:
     """Draw rows, one from each of `size` runs that weigh the same: from everywhere, each as likely as it weighs.
 
     Parameters
@@ -55,6 +76,7 @@ def uniform_sample(rows: Rows, weights: np.ndarray | None, size: int, rng: np.ra
     size : int
         Draws; a row that weighs more than a run may be drawn several times, and stands for more then.
     rng : numpy Generator
+    workers : Workers
     """
     if weights is None and rows.weighted:
         weights = np.concatenate([part.own_weights for part in rows.parts() if part.own_weights is not None])
@@ -68,4 +90,4 @@ def uniform_sample(rows: Rows, weights: np.ndarray | None, size: int, rng: np.ra
         last = int(np.flatnonzero(weights)[-1])  # rounding must not reach rows that weigh nothing
         drawn = np.minimum(np.searchsorted(running, places * total, side="right"), last)
     indices, counts = np.unique(drawn, return_counts=True)
-    return Sample(SampledRows(rows, indices), counts * (total / size))
+    return Sample(SampledRows(rows, indices, workers), counts * (total / size))

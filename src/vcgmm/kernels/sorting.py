@@ -90,6 +90,7 @@ def take_rows(first: int, last: int, source: np.ndarray, rows: np.ndarray, out: 
     out : (m, D), OUT
     """
     for i in range(first, last):
+        hint_row(source, rows[min(i + AHEAD, rows.shape[0] - 1)])  # they may lie anywhere
         row = rows[i]
         for d in range(source.shape[1]):
             out[i, d] = source[row, d]
