@@ -8,9 +8,9 @@ Cases, all on synthetic mixtures with twice as many clusters as are looked for, 
 
 - 100k: 2,000,000 × 64 into 100,000 clusters, ten EM iterations.
 - 1m: 8,000,000 × 16 into 1,000,000 clusters, five EM iterations.
-- peer: 1,000,000 × 64 into 50,000 clusters, by the start alone without and with one iteration, by fits with few
-  candidates and winners or the default ones and one, three and ten EM iterations, beside SuperKMeans
-  (hierarchical) where it is installed.
+- peer: 1,000,000 × 64 into 50,000 clusters, by the start alone without (in two levels and in three) and with one
+  iteration, by fits with few candidates and winners or the default ones and one, three and ten EM iterations,
+  beside SuperKMeans (hierarchical) where it is installed.
 
 Every fit runs in a process of its own that makes the data and warms up before the clock starts.  The error is
 exact: the mean squared distance to the nearest of all centres, over 20,000 rows.  Memory is the peak beyond the
@@ -63,6 +63,7 @@ class Case:
     max_iter: int = 0
     n_candidates: int = 128
     truncation: int = 5
+    levels: int | None = None
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,7 @@ CASES = {
     "100k": [Case("100k", "vcgmm", 2_000_000, 64, 100_000, 10)],
     "1m": [Case("1m", "vcgmm", 8_000_000, 16, 1_000_000, 5)],
     "peer": [
+        Case("peer", "two_level, 3 levels", 1_000_000, 64, 50_000, 0, n_candidates=0, truncation=1, levels=3),
         Case("peer", "two_level", 1_000_000, 64, 50_000, 0, n_candidates=0, truncation=1),
         Case("peer", "two_level", 1_000_000, 64, 50_000, 1, n_candidates=32, truncation=1),
         Case("peer", "vcgmm", 1_000_000, 64, 50_000, 1, n_candidates=16, truncation=2),
@@ -125,7 +127,8 @@ def fit_ours(X: np.ndarray, case: Case, verbose: int = 0) -> tuple[np.ndarray, d
 
 def fit_start(X: np.ndarray, case: Case, _verbose: int = 0) -> tuple[np.ndarray, dict[str, float]]:
     """Centres of our start alone."""
-    return two_level(X, case.n_clusters, max_iter=case.max_iter, random_state=0), {"iterations": case.max_iter}
+    centres = two_level(X, case.n_clusters, max_iter=case.max_iter, levels=case.levels, random_state=0)
+    return centres, {"iterations": case.max_iter}
 
 
 def fit_superkmeans(X: np.ndarray, case: Case, _verbose: int = 0) -> tuple[np.ndarray, dict[str, float]]:
@@ -140,6 +143,7 @@ def fit_superkmeans(X: np.ndarray, case: Case, _verbose: int = 0) -> tuple[np.nd
 SYSTEMS: dict[str, Callable[..., tuple[np.ndarray, dict[str, float]]]] = {
     "vcgmm": fit_ours,
     "two_level": fit_start,
+    "two_level, 3 levels": fit_start,
     "SuperKMeans": fit_superkmeans,
 }
 
