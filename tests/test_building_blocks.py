@@ -346,8 +346,13 @@ def test_more_levels_are_heard_of_in_every_way_to_centres(n_features: int, max_i
 
 def test_steps_are_heard_of_where_clusters_are_few() -> None:
     rows = np.random.default_rng(1).normal(size=(8000, 4))
-    errors = [quantization_error(rows, two_level(rows, 20, lloyd_steps=n, random_state=0)) for n in (None, 12, 40)]
-    assert errors[0] > errors[1] > errors[2]
+    errors = [
+        quantization_error(rows, two_level(rows, 20, lloyd_steps=n, random_state=0)) for n in (1, 2, 4, 12, 40)
+    ]
+    assert errors == sorted(errors, reverse=True)
+    assert len(set(errors)) == 5
+    plain, four = (two_level(rows, 20, lloyd_steps=n, random_state=0) for n in (None, 4))
+    np.testing.assert_array_equal(plain, four)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -391,6 +396,25 @@ def test_rows_that_are_not_drawn_are_not_looked_at() -> None:
     assert f"X contains NaN: the first in row {row}, feature 0" in message
 
 
+def test_nan_in_a_sample_is_named_whatever_else_is_wrong() -> None:
+    rows = np.random.default_rng(5).normal(size=(1000, 3))
+    rows[::2] = np.nan
+    with pytest.raises(ValueError, match=r"X contains NaN: the first in row \d*[02468], feature 0"):
+        two_level(rows, 40, coreset_size=50, sampling="uniform", random_state=0)
+
+
+@pytest.mark.parametrize(("n_clusters", "levels"), [(3, 4), (20, 15), (30, 40)])
+@pytest.mark.parametrize("max_iter", [0, 1, 5])
+@pytest.mark.parametrize("n_features", [3, 60])
+def test_more_levels_than_there_is_room_for(n_features: int, max_iter: int, n_clusters: int, levels: int) -> None:
+    rng = np.random.default_rng(1)
+    rows = rng.normal(size=(3000, 3)) @ rng.normal(size=(3, n_features))
+    for hard in (False, True):
+        found = two_level(rows, n_clusters, levels=levels, max_iter=max_iter, hard=hard, random_state=0)
+        usual = two_level(rows, n_clusters, levels=2, max_iter=max_iter, hard=hard, random_state=0)
+        assert quantization_error(rows, found) < 1.5 * quantization_error(rows, usual)
+
+
 def test_a_uniform_sample_of_a_source_is_that_of_its_rows(tmp_path: Path) -> None:
     rows, weights = np.random.default_rng(5).normal(size=(1000, 3)), np.random.default_rng(6).uniform(size=1000)
     settings = {"coreset_size": 50, "sampling": "uniform", "random_state": 0}
@@ -407,9 +431,7 @@ def test_a_uniform_sample_of_a_source_is_that_of_its_rows(tmp_path: Path) -> Non
 def test_a_uniform_sample_without_enough_different_points_says_what_to_do() -> None:
     rows = np.zeros((1000, 2))
     rows[:3] = [[1, 2], [3, 4], [5, 6]]
-    with pytest.raises(
-        ValueError, match=r"coreset_size=20 rows has \d distinct .* larger coreset_size, or let samp"
-    ):
+    with pytest.raises(ValueError, match=r"sample of X has \d distinct .*=20.* larger coreset_size, or for samp"):
         two_level(rows, 4, coreset_size=20, sampling="uniform", random_state=0)
     assert len(two_level(rows, 4, coreset_size=20, random_state=0)) == 4
 

@@ -13,7 +13,7 @@ from .algorithm.frame import moments
 from .algorithm.local_points import LocalPoints
 from .algorithm.pipeline import check_distinct, in_units, to_local
 from .algorithm.random import generator
-from .algorithm.sampling import Sample, uniform_sample
+from .algorithm.sampling import SampledRows, uniform_sample
 from .algorithm.start_alone import Wishes, start_alone
 from .coreset import Coreset
 from .data.rows import exact_float
@@ -185,9 +185,9 @@ def two_level(
         Number of draws of a coreset to look at; None: all rows.
     sampling : {"lightweight", "uniform"}, default="lightweight"
         How it is drawn.  "lightweight": as `lightweight_coreset` does it, in two passes over all rows; rows far
-        from the mean are drawn more often and weigh less.  "uniform": every row as likely as it weighs, and no
-        others are read, nor looked at for NaN: quicker where few clusters are looked for among many rows, worse
-        where few of these matter much.
+        from the mean are drawn more often and weigh less.  "uniform": every row as likely as it weighs; others
+        are not looked at, not even for NaN, nor read, unless a source can only be read in order or comes with
+        weights.  Quicker where few clusters are looked for among many rows, worse where few of these matter much.
     max_iter : int or None, default=None
         EM iterations at most, with few candidates; where rows are wide, in their leading principal directions.
         One is a step of Lloyd's algorithm, in which clusters of all cells meet; if more follow, clusters are moved
@@ -195,9 +195,9 @@ def two_level(
         0 wide rows take half the time or less, for an error that is mostly 1 or 2 percent larger.
     lloyd_steps : int or None, default=None
         Lloyd steps inside each cell, over at most 16 rows a cluster for each step (64 in all where two EM
-        iterations or more follow, unless they are `hard`).  They are quick, since cells are small: 8 for 4 took
-        0.7 to 2 percent off the error of four sets, for up to nine tenths of the time more.  None: 4, or 8 where
-        iterations follow.
+        iterations or more follow, unless they are `hard`; no fewer than 128 where clusters are up to 32).  They
+        are quick, since cells are small: 8 for 4 took 0.7 to 2 percent off the error of four sets, for up to nine
+        tenths of the time more.  None: 4, or 8 where iterations follow.
     hard : bool, default=False
         All iterations are steps of Lloyd's algorithm, as in k-means, and no clusters are moved but those that lost
         all their rows: the quickest way to a good error where clusters are few.  Up to 384 clusters are all
@@ -205,10 +205,11 @@ def two_level(
     levels : int or None, default=None
         Levels of cells inside cells, at least 2; the last one is clusters.  None: 2 up to 65,536 clusters, then 3
         (1 up to 32, if nobody asks for more).  One more is quicker where there are thousands of clusters, for an
-        error that is 2 to 4 percent larger.
+        error that is 2 to 4 percent larger.  No more are made than divide cells by four each time.
     n_init : int, default=1
-        How often all this is done, on the same rows; what has the least error there is taken.  Of few clusters
-        some attempts end lower than others.
+        How often all this is done, on the same rows; what has the least error there is taken, of rows with the
+        clusters that they were last put into, and where rows are wide of their projections.  Of few clusters some
+        attempts end lower than others.
     sample_weight : array-like of shape (N,), optional
     random_state : int, RandomState or None
     n_threads : int or None
@@ -245,13 +246,15 @@ def two_level(
         if is_uniform and size is not None and size < rows.n_samples:
             sample = uniform_sample(rows, weights, size, generator(seed, 1), workers)
             rows, weights = sample.rows, sample.weights
-            _check_sample(sample, n_clusters, size)
         facts = moments(rows, weights, workers, _silent)
         if is_uniform or size is None or size >= facts.n_usable:
             used = all_rows(rows, weights)
         else:
             used = draw_coreset(rows, facts, weights, size, generator(seed, 1), n_clusters, workers, _silent)
-        check_distinct(used, "n_clusters", n_clusters, rows.n_samples)
+        if isinstance(rows, SampledRows):
+            _check_sample(rows, n_clusters)
+        else:
+            check_distinct(used, "n_clusters", n_clusters, rows.n_samples)
         frame = facts.light_frame(check_float_type(None, rows.dtype))
         points = LocalPoints(used, frame, workers)
         wishes = Wishes(n_iter, n_steps, hard, n_levels, n_attempts)
@@ -282,14 +285,15 @@ def quantization_error(X: Any, centers: Any, sample_weight: Any = None, n_thread
         return Evaluator(means, frame, workers, _silent).error(rows, weights)
 
 
-def _check_sample(sample: Sample, n_clusters: int, size: int) -> None:
-    """Refuse a uniform sample that has too few different points, as all rows may have them."""
-    n_distinct = count_distinct(sample.rows.array, n_clusters)
+def _check_sample(rows: SampledRows, n_clusters: int) -> None:
+    """Refuse a uniform sample that has too few different points."""
+    n_distinct = count_distinct(rows.array, n_clusters)
     if n_distinct < n_clusters:
         raise ValueError(
-            f"A uniform sample of coreset_size={size} rows has {n_distinct} distinct point(s), fewer than "
-            f"n_clusters={n_clusters}. Ask for at most {n_distinct}, give a larger coreset_size, or let "
-            f"sampling='lightweight' look for more among all rows."
+            f"A uniform sample of {rows.name} has {n_distinct} distinct point(s) of positive weight "
+            f"(coreset_size={rows.n_draws}), fewer than n_clusters={n_clusters}. Ask for at most {n_distinct}; "
+            f"or, if there are more among all rows, for a larger coreset_size, or for sampling='lightweight', "
+            f"which looks for them."
         )
 
 

@@ -92,6 +92,35 @@ def test_a_cluster_without_points_is_put_on_a_far_one(
     assert error_of(points, weights, found) < error_of(points, weights, without)
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_sums_that_are_kept_are_to_the_last_bit_those_taken_anew(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(seed)
+    points, weights = np.exp(2 * rng.normal(size=(300, 2))).astype(np.float32), rng.lognormal(size=300)
+    means = np.vstack([points[rng.choice(300, 60)].astype(np.float64), [[900.0, 0.0], [0.0, 900.0]]])
+    lifts: list[int] = []
+    lift, take = module.lift, module.Compared.take
+
+    def counted(*about: Any) -> Any:
+        lifts.append(1)
+        return lift(*about)
+
+    def anew(self: Any, means: np.ndarray) -> Any:
+        before = self.labels.copy()
+        self.labels[:], self._sums[:], self._mass[:] = -1, 0.0, 0.0
+        ways, masses, _ = take(self, means)
+        return ways, masses, int((self.labels != before).sum())
+
+    monkeypatch.setattr(module, "lift", counted)
+    found, labels = stepped(points, weights, means, 7)
+    assert lifts  # clusters were without points, and the labels of others have been changed for them
+    monkeypatch.setattr(module.Compared, "take", anew)
+    expected, expected_labels = stepped(points, weights, means, 7)
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(labels, expected_labels)
+
+
 @WAYS
 def test_they_end_where_nothing_changes(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "FEW", few)

@@ -9,7 +9,7 @@ from vcgmm.algorithm import two_level as module
 from vcgmm.algorithm.inside_cells import CARE
 from vcgmm.algorithm.nearest import nearest
 from vcgmm.algorithm.seeding import Start, kmeans_plus_plus
-from vcgmm.algorithm.two_level import ALONE, BEFORE_A_FIT, Effort, levels_for, two_level
+from vcgmm.algorithm.two_level import ALONE, BEFORE_A_FIT, Effort, levels_at_most, levels_for, two_level
 from vcgmm.parallel import Workers
 
 
@@ -130,12 +130,38 @@ def test_levels_are_as_many_as_keep_cells_small() -> None:
     assert [levels_for(n, 256) for n, _ in expected] == [levels for _, levels in expected]
 
 
-@pytest.mark.parametrize("levels", [2, 3, 5])
-@pytest.mark.parametrize("n_clusters", [2, 20, 100])
+@pytest.mark.parametrize("levels", [2, 3, 5, 40])
+@pytest.mark.parametrize("n_clusters", [1, 2, 3, 5, 20, 33, 100])
 def test_any_number_of_levels_finds_as_many_centres(levels: int, n_clusters: int) -> None:
-    start = start_of(blobs(1500, 30), np.ones(1500), n_clusters, levels=levels)
+    points, weights = blobs(1500, 30), np.ones(1500)
+    start = start_of(points, weights, n_clusters, levels=levels)
+    check(start, points, weights, n_clusters)
+    error, usual = (
+        ((points[:, None] - means) ** 2).sum(axis=2).min(axis=1).sum()
+        for means in (start.means, start_of(points, weights, n_clusters).means)
+    )
+    assert error <= 1.5 * usual
+
+
+def check(start: Start, points: np.ndarray, weights: np.ndarray, n_clusters: int) -> None:
+    """As many different centres as asked for, labels of them, and the error of these."""
     assert len(np.unique(start.means, axis=0)) == n_clusters
-    assert start.error <= 1.5 * start_of(blobs(1500, 30), np.ones(1500), n_clusters).error
+    assert 0 <= start.labels.min() <= start.labels.max() < n_clusters
+    direct = ((points - start.means[start.labels]) ** 2).sum(axis=1)
+    assert start.error == pytest.approx(weights @ direct, rel=1e-4)
+
+
+def test_there_are_no_more_levels_than_divide_cells_by_four() -> None:
+    assert [levels_at_most(n) for n in (1, 3, 16, 63, 65, 1000, 1_000_000)] == [2, 2, 2, 2, 3, 4, 9]
+
+
+@pytest.mark.parametrize("n_clusters", [3, 20, 40])
+def test_rows_of_cells_that_get_no_cluster_go_to_the_nearest(
+    n_clusters: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "levels_at_most", lambda _: 40)  # shares are rounded up: more cells than clusters
+    points, weights = blobs(1500, 30), np.random.default_rng(1).uniform(0.5, 2.0, 1500)
+    check(start_of(points, weights, n_clusters, levels=15), points, weights, n_clusters)
 
 
 def test_many_clusters_take_more_levels(monkeypatch: pytest.MonkeyPatch) -> None:

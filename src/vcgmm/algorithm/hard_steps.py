@@ -84,8 +84,9 @@ def hard_steps(
         if (masses > 0).all():
             means = means + length * ways
         else:
-            means = lift(points, weights, step.labels, len(means), 0, workers).means
-            length = 1.0
+            lifted = lift(points, weights, step.labels.copy(), len(means), 0, workers)
+            step.relabel(lifted.labels)
+            means, length = lifted.means, 1.0
     return means, step.labels
 
 
@@ -121,6 +122,10 @@ class Step(Protocol):
 
         Returns the ways (C, D) float64 to the weighted means, masses (C,) float64, and how many labels changed.
         """
+        ...
+
+    def relabel(self, labels: np.ndarray) -> None:
+        """Go on from other labels (N',) int32, few of which differ."""
         ...
 
 
@@ -170,6 +175,19 @@ class Compared:
         self._mass += masses.sum(axis=0)
         return self._sums / np.where(self._mass > 0, self._mass, 1.0)[:, None] - means, self._mass, sum(n_moved)
 
+    def relabel(self, labels: np.ndarray) -> None:
+        """As `Step` says; sums are told of it as `kernels.hard_step.move_rows` would."""
+        moved = np.flatnonzero(labels != self.labels)
+        weights = self.weights[moved]
+        terms = (weights[:, None] * self.points[moved].astype(np.float64) + self._magic) - self._magic
+        masses = (weights + self._mass_magic) - self._mass_magic
+        for old, new, term, mass in zip(self.labels[moved], labels[moved], terms, masses, strict=True):
+            self._sums[old] -= term
+            self._sums[new] += term
+            self._mass[old] -= mass
+            self._mass[new] += mass
+        self.labels[moved] = labels[moved]
+
 
 class Listed:
     """Steps in which every point is compared with some clusters about its own.
@@ -217,3 +235,7 @@ class Listed:
         ways = totals.shifts / np.where(totals.masses > 0, totals.masses, 1.0)[:, None]
         ways += natural.means - means  # which have been rounded
         return ways, totals.masses, totals.n_moved
+
+    def relabel(self, labels: np.ndarray) -> None:
+        """As `Step` says."""
+        self.labels[:] = labels

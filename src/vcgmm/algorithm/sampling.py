@@ -1,4 +1,4 @@
-"""Uniform samples: some of the rows, each as likely as it weighs; no others are read."""
+"""Uniform samples: some of the rows, each as likely as it weighs; others are not looked at."""
 
 from __future__ import annotations
 
@@ -20,11 +20,14 @@ class SampledRows(ArrayRows):
         All of them.
     indices : (n,) int64
         Which.
+    n_draws : int
+        In how many draws: some may have been drawn more than once.
     workers : Workers
     """
 
-    def __init__(self, rows: Rows, indices: np.ndarray, workers: Workers) -> None:
+    def __init__(self, rows: Rows, indices: np.ndarray, n_draws: int, workers: Workers) -> None:
         super().__init__(taken(rows, indices, workers), rows.name)
+        self.n_draws = n_draws
         self._rows, self._indices = rows, indices
 
     def locate(self, row: int) -> str:
@@ -90,4 +93,4 @@ def uniform_sample(
         last = int(np.flatnonzero(weights)[-1])  # rounding must not reach rows that weigh nothing
         drawn = np.minimum(np.searchsorted(running, places * total, side="right"), last)
     indices, counts = np.unique(drawn, return_counts=True)
-    return Sample(SampledRows(rows, indices, workers), counts * (total / size))
+    return Sample(SampledRows(rows, indices, size, workers), counts * (total / size))

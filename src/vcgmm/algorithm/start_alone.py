@@ -130,10 +130,10 @@ class Found:
     Attributes
     ----------
     means : (C, d) float64
-        Of what was looked at.
+        Of what was looked at, where they are not taken from labels in the end.
     labels : (N',) int32, or (0,) where nobody asks for any
     error : float
-        Of these; NaN where there is no other attempt to compare it with.
+        Of labels, about the means of theirs in what was looked at; NaN where there is nothing to compare it with.
     """
 
     means: np.ndarray

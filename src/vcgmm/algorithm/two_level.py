@@ -39,7 +39,7 @@ ONE_LEVEL = 32
 COARSE_SAMPLE = 128
 COARSE_STEPS = 5
 
-#: Where clusters are few, all of the sample is looked at for their seeds.
+#: Where clusters are few, as many rows are looked at for their seeds as a few Lloyd steps look at.
 CARE_FOR_FEW = Care(rows=COARSE_SAMPLE, trials=6)
 
 
@@ -96,7 +96,7 @@ def two_level(
     labelled : bool
         Somebody asks for the points' labels.
     levels : int or None
-        As `divide` has them.
+        As `divide` has them, but no more than `levels_at_most`; None: as many as it takes.
 
     Returns
     -------
@@ -104,7 +104,9 @@ def two_level(
         With no labels, and an error of NaN, if nobody asks for them.
     """
     cells = Cells(points, weights, rng, workers, effort=effort, labelled=labelled)
-    divide(cells, n_clusters, levels_for(n_clusters, LARGEST_CELL) if levels is None else levels)
+    if levels is None:
+        levels = levels_for(n_clusters, LARGEST_CELL)
+    divide(cells, n_clusters, min(levels, levels_at_most(n_clusters)))
     advance(n_clusters)
     if not labelled:
         return Start(cells.centres, np.empty(0, np.int32), math.nan, cells.n_evaluations)
@@ -144,6 +146,14 @@ def levels_for(n_clusters: int, largest_cell: int) -> int:
     """How many levels it takes if no cell is to be asked for more than so many clusters, itself more than one."""
     n_levels = max(1, math.ceil(math.log(n_clusters) / math.log(largest_cell)))
     return max(n_levels, 2) if n_clusters > ONE_LEVEL else n_levels
+
+
+def levels_at_most(n_clusters: int) -> int:
+    """How many levels clusters can be found in: each divides cells by four or more, but there are two in any case.
+
+    Shares are rounded up at every level: with smaller steps there would be more cells than clusters in the end.
+    """
+    return max(2, int(math.log(n_clusters) / math.log(4)))
 
 
 def divide(cells: Divisible, n_clusters: int, n_levels: int) -> None:
@@ -214,8 +224,8 @@ class Cells:
 
     def cluster_alone(self, n_clusters: int) -> None:
         """Replace the one cell of all points by a few clusters."""
-        sample, steps = max(COARSE_SAMPLE, self.effort.sample), max(COARSE_STEPS, self.effort.steps)
-        self._split_alone(n_clusters, CARE_FOR_FEW, sample, steps, label=self.labelled)
+        sample = max(COARSE_SAMPLE, self.effort.sample)  # few clusters can afford it
+        self._split_alone(n_clusters, CARE_FOR_FEW, sample, self.effort.steps, label=self.labelled)
 
     def _split_alone(self, n_cells: int, care: Care, sample_per_cell: int, steps: int, *, label: bool) -> None:
         """One cell would keep one thread busy: it clusters a sample alone, then all threads assign the rest."""
@@ -259,6 +269,19 @@ class Cells:
         sample, steps = self.effort.sample, self.effort.steps
         label = self.labelled or not enough
         self._lloyd(order, start[first_part], seeds, centre_start, sample, steps, label=label)
+        if label:
+            self._label_rest(order, start[first_part], np.diff(centre_start) == 0)
+
+    def _label_rest(self, order: np.ndarray, start: np.ndarray, is_left: np.ndarray) -> None:
+        """The nearest of all clusters for rows of cells (n_cells,) bool that got none, if any have rows."""
+        rest = order[np.repeat(is_left, np.diff(start))]
+        if len(rest) == 0:
+            return
+        labels, distances = np.empty(len(rest), np.int32), np.empty(len(rest), self.points.dtype)
+        centres = self.centres.astype(self.points.dtype)
+        assign_rows(0, -(-len(rest) // ROWS), self.points[rest], centres, labels, distances)
+        self.labels[rest], self.distances[rest] = labels, distances
+        self.sizes = np.bincount(self.labels, minlength=len(self.centres))
 
     def top_up(self, n_clusters: int) -> None:
         """Where cells ran out of different points, draw the clusters that are missing by D^2 from all points."""
