@@ -211,6 +211,16 @@ def test_lloyd_steps_are_not_told_of_parts(monkeypatch: pytest.MonkeyPatch) -> N
     np.testing.assert_array_equal(parts, whole)
 
 
+def test_there_are_no_parts_where_clusters_have_few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    points, weights = blobs(2000, 100), np.ones(2000)
+    for n_clusters, differs in ((100, True), (180, False)):
+        monkeypatch.setattr(module, "SEEDED_TOGETHER", 1000)
+        together = start_of(points, weights, n_clusters)
+        monkeypatch.setattr(module, "SEEDED_TOGETHER", 2)
+        apart = start_of(points, weights, n_clusters)
+        assert (apart.n_evaluations != together.n_evaluations) == differs
+
+
 @pytest.mark.usefixtures("parts")
 @pytest.mark.parametrize("n_clusters", [33, 61, 90])
 def test_parts_that_run_out_of_different_points_leave_clusters_to_others(n_clusters: int) -> None:

@@ -32,6 +32,9 @@ LARGEST_CELL = 256
 #: Cells that expect more clusters than this, in the mean, are split once more, and seeds are drawn in the parts.
 SEEDED_TOGETHER = 64
 
+#: Not where a cluster has fewer rows: then seeds of a cell cost no more than parts of it would.
+ROWS_FOR_PARTS = 12
+
 #: Up to so many clusters are found at one level.
 ONE_LEVEL = 32
 
@@ -251,7 +254,8 @@ class Cells:
         """Replace the cells by `n_clusters` clusters, about as many from each as expected, (n_cells,) int64."""
         n_cells = len(self.sizes)
         parents = np.arange(n_cells)
-        if n_clusters > SEEDED_TOGETHER * n_cells:
+        many_rows = len(self.points) >= ROWS_FOR_PARTS * n_clusters
+        if many_rows and n_clusters > SEEDED_TOGETHER * n_cells:
             parents = self.split(np.ceil(np.sqrt(expected)).astype(np.int64))
             expected = share_by_error(self.errors(), self.sizes, parents, expected)
         order, start = sort_by_cluster(self.labels, len(self.sizes))
