@@ -205,7 +205,7 @@ def two_level(
     levels : int or None, default=None
         Levels of cells inside cells, at least 2; the last one is clusters.  None: 2 up to 65,536 clusters, then 3
         (1 up to 32, if nobody asks for more).  One more is quicker where there are thousands of clusters, for an
-        error that is 2 to 4 percent larger.  No more are made than divide cells by four each time.
+        error that is 2 to 5 percent larger.  No more are made than divide cells by four each time.
     n_init : int, default=1
         How often all this is done, on the same rows; what has the least error there is taken, of rows with the
         clusters that they were last put into, and where rows are wide of their projections.  Of few clusters some

@@ -176,7 +176,7 @@ class Compared:
         return self._sums / np.where(self._mass > 0, self._mass, 1.0)[:, None] - means, self._mass, sum(n_moved)
 
     def relabel(self, labels: np.ndarray) -> None:
-        """As `Step` says; sums are told of it as `kernels.hard_step.move_rows` would."""
+        """As `Step` says; sums change as by `kernels.hard_step.move_rows`, for which these are too few."""
         moved = np.flatnonzero(labels != self.labels)
         weights = self.weights[moved]
         terms = (weights[:, None] * self.points[moved].astype(np.float64) + self._magic) - self._magic
