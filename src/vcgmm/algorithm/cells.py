@@ -68,6 +68,9 @@ def cut_into_tasks(start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     task_start : (n_tasks + 1,) int64
     """
     sizes = np.diff(start)
+    if len(sizes) and sizes.max() <= POINTS_PER_TASK:
+        cells = np.flatnonzero(sizes)
+        return cells.astype(np.int32), np.append(start[cells], start[-1])
     pieces = -(-sizes // POINTS_PER_TASK)
     cells = np.repeat(np.arange(len(sizes)), pieces)
     piece = np.arange(len(cells)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
@@ -114,11 +117,12 @@ class Neighbourhoods:
 
         Means move little after the first iterations: from then on they are linked anew now and then.
         """
-        rng = generator(self.seed, self.n_updates)
-        linked = self.n_updates < LINKED_AT_FIRST or self.n_updates % LINKED_EVERY == 0
+        update = self.n_updates
+        linked = update < LINKED_AT_FIRST or update % LINKED_EVERY == 0
         self.n_updates += 1
         if self.nearest.shape[1] == len(self.nearest) <= FEW:
             return self._link_all(natural) if linked else 0
+        rng = generator(self.seed, update)
         n_evaluations = self._link(natural, rng) if linked else 0
         if linked or self.n_explore:
             self._join(rng)

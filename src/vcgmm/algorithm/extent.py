@@ -69,10 +69,12 @@ class Extent:
         means, n_features = natural.means, len(self.absolute)
         limit = FAR * self.absolute / self.total_weight
         beyond = np.abs(means) > limit.astype(means.dtype)  # of one type
-        far = np.unique(np.flatnonzero(beyond) // n_features)  # few, if any: to ask row by row takes longer
-        reach = np.vstack([limit, np.abs(means[far]).astype(np.float64)])
-        rows = np.zeros(len(means), np.int32)
-        rows[far] = np.arange(1, len(far) + 1)
+        places = np.flatnonzero(beyond)
+        reach, rows = limit[None], np.zeros(len(means), np.int32)
+        if len(places):
+            far = np.unique(places // n_features)  # few: to ask row by row takes longer
+            reach = np.vstack([limit, np.abs(means[far]).astype(np.float64)])
+            rows[far] = np.arange(1, len(far) + 1)
         scatters = None
         if natural.n_squares:
             if self.squares is None:

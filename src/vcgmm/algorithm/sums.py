@@ -137,11 +137,12 @@ class Sums:
         n_candidates = candidates.shape[1]
         indices = key_indices(n_candidates, key_type(points.dtype, n_candidates))
         facts = np.zeros((len(task_cell), 6))
+        farthest = natural.farthest
 
         def work(thread: int, first: int, last: int) -> None:
             search_tasks(
                 first, last, task_cell, task_start, points, weights, order, candidates, natural.means,
-                natural.precisions, natural.offsets, winners, precision, indices, natural.farthest,
+                natural.precisions, natural.offsets, winners, precision, indices, farthest,
                 rounding.shifts, rounding.scatters, rounding.rows, rounding.masses, self._shifts[thread],
                 self._scatters[thread] if self._scatters else None, self._masses[thread], facts,
             )  # fmt: skip
