@@ -78,6 +78,15 @@ def test_as_many_are_woken_as_there_is_work_for(
         assert threading.active_count() == n_before + n_woken
 
 
+@pytest.mark.parametrize(("effort", "n_chunks"), [(1000, 8), (1500, 12), (2000, 16), (1e9, 16), (math.inf, 16)])
+def test_chunks_are_worth_taking(effort: float, n_chunks: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parallel, "WORTH_WAKING", 1000)
+    begins: list[int] = []
+    with Workers(2) as workers:
+        workers.run(lambda _thread, first, _last: begins.append(first), 100, effort)
+    assert len(begins) == n_chunks
+
+
 def test_a_thread_number_is_never_in_use_twice() -> None:
     busy: set[int] = set()
     lock = threading.Lock()
@@ -137,13 +146,15 @@ def test_the_caller_does_not_wait_for_threads_that_have_not_begun() -> None:
 
     with Workers(2) as workers:
         assert workers._pool is not None
-        for _ in range(2):  # nobody is free
-            workers._pool.submit(busy.wait)
-        workers.run(work, 7)
-        np.testing.assert_array_equal(rows, np.ones(7))
-        del work, rows
-        assert alive() is None  # and what was not begun keeps nothing
-        busy.set()
+        try:
+            for _ in range(2):  # nobody is free
+                workers._pool.submit(busy.wait)
+            workers.run(work, 7)
+            np.testing.assert_array_equal(rows, np.ones(7))
+            del work, rows
+            assert alive() is None  # and what was not begun keeps nothing
+        finally:
+            busy.set()
 
 
 def test_blas_is_held_to_one_thread_while_anyone_works() -> None:

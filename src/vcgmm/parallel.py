@@ -26,8 +26,8 @@ Result = TypeVar("Result")
 #: long, and several times as long where its CPU is busy.  Less than that the caller does alone.
 WORTH_WAKING = 1 << 22
 
-#: A chunk is of at least this effort: to take one and to call a kernel takes some hundredths of a millisecond.
-WORTH_TAKING = 1 << 19
+#: A chunk is worth this share of that: to take one and to call a kernel takes some hundredths of a millisecond.
+WORTH_TAKING = 1 / 8
 
 #: Effort for a number that is fetched, moved or added up by itself, and for one of many read in a row.
 MOVING, READING = 8, 4
@@ -142,7 +142,10 @@ class Workers:
             if n_tasks > 0:
                 work(0, 0, n_tasks)
             return
-        cuts = _cuts(n_tasks, int(min(n_tasks, (1 + n_others) * CHUNKS_PER_THREAD, effort // WORTH_TAKING)))
+        n_chunks = min(n_tasks, (1 + n_others) * CHUNKS_PER_THREAD)
+        if effort < n_chunks * WORTH_TAKING * WORTH_WAKING:
+            n_chunks = int(effort / (WORTH_TAKING * WORTH_WAKING))
+        cuts = _cuts(n_tasks, n_chunks)
         chunks = iter(range(len(cuts) - 1))
         held = [work]  # a call that was called off stays in a queue for a while, and is to keep no arrays
         lock = threading.Lock()
