@@ -15,6 +15,7 @@ from vcgmm.algorithm.directions import (
     LEAST_GAIN,
     RowSample,
     cannot_pay,
+    draw_sample,
     leading_directions,
     size_that_pays,
 )
@@ -24,6 +25,7 @@ from vcgmm.parallel import Workers
 
 INLINE = Workers(1)
 WIDE = LEAST_GAIN * CHOICES[-1]  # from so many features on, every number of dimensions is worth it
+MANY = CHOICES[-1]  # clusters that ask for all of them
 
 
 def low_rank(
@@ -45,9 +47,11 @@ def local(points: np.ndarray, workers: Workers = INLINE) -> LocalPoints:
     return LocalPoints(Coreset(np.arange(len(points)), points, np.ones(len(points))), frame, workers)
 
 
-def directions_of(points: np.ndarray, weights: np.ndarray | None = None, seed: int = 0) -> Any:
+def directions_of(
+    points: np.ndarray, weights: np.ndarray | None = None, seed: int = 0, n_clusters: int = MANY
+) -> Any:
     weights = np.ones(len(points)) if weights is None else weights
-    return leading_directions(local(points), weights, np.random.default_rng(seed))
+    return leading_directions(local(points), weights, n_clusters, np.random.default_rng(seed))
 
 
 def captured(directions: np.ndarray, wanted: np.ndarray) -> float:
@@ -92,6 +96,34 @@ def test_a_sample_of_many_points_is_enough() -> None:
 @pytest.mark.parametrize(("rank", "size"), [(10, 16), (25, 32), (40, 48), (60, 64), (120, 64)])
 def test_no_more_dimensions_are_taken_than_are_enough(rank: int, size: int) -> None:
     assert directions_of(low_rank(800, WIDE, rank, noise=0.01)[0]).shape == (WIDE, size)
+
+
+@pytest.mark.parametrize(
+    ("n_clusters", "size"), [(1, 16), (10, 16), (11, 32), (21, 32), (22, 48), (32, 48), (33, 64)]
+)
+def test_few_clusters_ask_for_few_directions_of_very_wide_rows(n_clusters: int, size: int) -> None:
+    rng = np.random.default_rng(5)
+    points = (rng.normal(size=(900, WIDE)) * 0.98 ** np.arange(WIDE)).astype(np.float32)
+    points -= points.mean(axis=0)
+    directions = directions_of(points, n_clusters=n_clusters)
+    assert directions.shape == (WIDE, size)
+    exact = np.linalg.svd(points, full_matrices=False)[2][:4].T
+    assert captured(directions, exact) > 0.8
+    narrow = low_rank(800, WIDE - 1, 40, noise=0.01)[0]
+    assert directions_of(narrow, n_clusters=n_clusters).shape[1] == 48  # which has to keep enough
+
+
+@pytest.mark.parametrize(("n_clusters", "n"), [(10, 512), (20, 1024), (30, 1536), (40, 2048), (None, 2048)])
+def test_fewer_directions_are_looked_for_in_fewer_rows(n_clusters: int | None, n: int) -> None:
+    for n_points in (300, 10_000):
+        rows = draw_sample(n_points, WIDE, np.random.default_rng(0), n_clusters)
+        assert rows is not None
+        assert len(rows) == min(n, n_points)
+        assert len(np.unique(rows)) > 0.6 * len(rows)
+        assert rows.max() < n_points
+        narrower = draw_sample(n_points, WIDE - 1, np.random.default_rng(0), n_clusters)
+        assert narrower is not None
+        assert len(narrower) == min(module.SAMPLE, n_points)
 
 
 def test_directions_follow_the_weights() -> None:
@@ -147,7 +179,7 @@ def test_eigenvalues_are_spared_only_where_no_projection_pays(decay: float, n_fe
     variances = decay ** np.arange(n_features)
     turn = np.linalg.qr(np.random.default_rng(0).normal(size=(n_features, n_features)))[0]
     spared = cannot_pay(turn @ np.diag(variances) @ turn.T)
-    pays = size_that_pays(variances, float(variances.sum()), n_features) is not None
+    pays = size_that_pays(variances, float(variances.sum()), n_features, MANY) is not None
     assert not (spared and pays)
     assert spared or decay < 1.0  # all directions alike: that is the easiest to tell
 

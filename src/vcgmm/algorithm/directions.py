@@ -15,10 +15,13 @@ from .local_points import LocalPoints
 CHOICES = (16, 32, 48, 64)
 ENOUGH = 0.9
 
+#: Dimensions for each cluster, where they are few: means of C clusters differ in C - 1 directions at most.
+FOR_EACH = 1.5
+
 #: With fewer features than this for each dimension, a projection gains too little.
 LEAST_GAIN = 3
 
-#: Rows looked at to find the directions, and directions beyond those wanted that make the search for them robust.
+#: Rows looked at to find the most directions, and those beyond the ones wanted that make the search robust.
 SAMPLE = 2048
 SPARE = 8
 
@@ -126,43 +129,55 @@ class RowSample:
         return total
 
 
-def leading_directions(points: LocalPoints, weights: np.ndarray, rng: np.random.Generator) -> np.ndarray | None:
+def leading_directions(
+    points: LocalPoints, weights: np.ndarray, n_clusters: int, rng: np.random.Generator
+) -> np.ndarray | None:
     """Orthonormal directions (D, d) of largest weighted variance; None where a projection does not pay.
 
     Parameters
     ----------
     points : LocalPoints
     weights : (N',) float64
+    n_clusters : int
+        That are looked for.
     rng : numpy Generator
     """
-    rows = draw_sample(len(points), points.n_features, rng)
+    rows = draw_sample(len(points), points.n_features, rng, n_clusters)
     if rows is None:
         return None
-    sample = RowSample(points.take(rows), weights[rows] / weights[rows].sum(), points.workers)
+    sample = RowSample(points.take_together(rows), weights[rows] / weights[rows].sum(), points.workers)
     if points.n_features > FEW_FEATURES:
-        return directions_of_sample(sample, points.n_features, points.frame.dtype, rng)
-    return directions_of_scatter(sample.scatter(), points.frame.dtype)
+        return directions_of_sample(sample, points.n_features, n_clusters, points.frame.dtype, rng)
+    return directions_of_scatter(sample.scatter(), n_clusters, points.frame.dtype)
 
 
-def draw_sample(n_points: int, n_features: int, rng: np.random.Generator) -> np.ndarray | None:
-    """Rows (n,) int64 in which directions are looked for, all over the points; None where there are too few."""
-    n = min(n_points, SAMPLE)
-    if n < rows_for_directions(n_features):
+def draw_sample(
+    n_points: int, n_features: int, rng: np.random.Generator, n_clusters: int | None = None
+) -> np.ndarray | None:
+    """Rows (n,) int64 in which directions are looked for, all over the points; None where there are too few.
+
+    Where so many clusters ask for fewer directions than the most, there are as many fewer rows.
+    """
+    if n_points < rows_for_directions(n_features):
         return None
+    n = SAMPLE
+    if n_clusters is not None and not must_keep_enough(n_features):
+        n = n * choices_for(n_features, n_clusters)[-1] // CHOICES[-1]
+    n = min(n, n_points)
     return np.minimum(((np.arange(n) + rng.random(n)) * (n_points / n)).astype(np.int64), n_points - 1)
 
 
-def directions_of_scatter(scatter: np.ndarray, dtype: np.dtype) -> np.ndarray | None:
-    """Directions (D, d) of largest variance from the scatter (D, D) of a sample, or None."""
+def directions_of_scatter(scatter: np.ndarray, n_clusters: int, dtype: np.dtype) -> np.ndarray | None:
+    """Directions (D, d) of largest variance for so many clusters from the scatter (D, D) of a sample, or None."""
     if cannot_pay(scatter):
         return None
     variances, directions = np.linalg.eigh(scatter)
-    size = size_that_pays(variances[::-1], float(np.trace(scatter)), len(scatter))
+    size = size_that_pays(variances[::-1], float(np.trace(scatter)), len(scatter), n_clusters)
     return None if size is None else np.ascontiguousarray(directions[:, ::-1][:, :size], dtype=dtype)
 
 
 def directions_of_sample(
-    sample: Sample, n_features: int, dtype: np.dtype, rng: np.random.Generator
+    sample: Sample, n_features: int, n_clusters: int, dtype: np.dtype, rng: np.random.Generator
 ) -> np.ndarray | None:
     """Directions (D, d) of largest variance from products with a sample, or None.
 
@@ -174,6 +189,7 @@ def directions_of_sample(
     sample : Sample
     n_features : int
         D.
+    n_clusters : int
     dtype : dtype
         Of the directions.
     rng : numpy Generator
@@ -181,17 +197,29 @@ def directions_of_sample(
     total = sample.total
     if not total > 0.0:
         return None
-    wanted = min(choices_for(n_features)[-1] + SPARE, n_features)
+    wanted = min(choices_for(n_features, n_clusters)[-1] + SPARE, n_features)
     signs = rng.choice(np.array([-1, 1], dtype), len(sample))
     basis = np.linalg.qr(sample.scatter_times(np.ascontiguousarray(sample.sums(signs, wanted).T)))[0]
     variances, turn = np.linalg.eigh(sample.scatter_within(basis))
-    size = size_that_pays(variances[::-1], total, n_features)
+    size = size_that_pays(variances[::-1], total, n_features, n_clusters)
     return None if size is None else np.ascontiguousarray((basis @ turn[:, ::-1])[:, :size])
 
 
-def choices_for(n_features: int) -> list[int]:
-    """Numbers of dimensions that are few enough beside so many features; none, where no projection can pay."""
-    return [d for d in CHOICES if LEAST_GAIN * d <= n_features]
+def choices_for(n_features: int, n_clusters: int | None = None) -> list[int]:
+    """Numbers of dimensions that are few enough beside so many features; none, where no projection can pay.
+
+    Of very wide rows, for which all are, no more than so many clusters ask for.
+    """
+    choices = [d for d in CHOICES if LEAST_GAIN * d <= n_features]
+    if n_clusters is None or must_keep_enough(n_features):
+        return choices
+    n_fewer = sum(d < FOR_EACH * n_clusters for d in choices)
+    return choices[: n_fewer + 1]
+
+
+def must_keep_enough(n_features: int) -> bool:
+    """Whether a projection pays only if `ENOUGH` of the variance is kept: of very wide rows any is worth it."""
+    return n_features < LEAST_GAIN * max(CHOICES, default=0)
 
 
 def rows_for_directions(n_features: int) -> float:
@@ -205,11 +233,13 @@ def cannot_pay(scatter: np.ndarray) -> bool:
 
     The sum of the k largest is at most the root of k times the sum of all squares.
     """
-    choices, total = choices_for(len(scatter)), float(np.trace(scatter))
-    return len(choices) < len(CHOICES) and math.sqrt(choices[-1]) * float(np.linalg.norm(scatter)) < ENOUGH * total
+    if not must_keep_enough(len(scatter)):
+        return False
+    largest, total = choices_for(len(scatter))[-1], float(np.trace(scatter))
+    return math.sqrt(largest) * float(np.linalg.norm(scatter)) < ENOUGH * total
 
 
-def size_that_pays(variances: np.ndarray, total: float, n_features: int) -> int | None:
+def size_that_pays(variances: np.ndarray, total: float, n_features: int, n_clusters: int) -> int | None:
     """How many of the leading directions are taken; None where a projection does not pay.
 
     Parameters
@@ -218,12 +248,13 @@ def size_that_pays(variances: np.ndarray, total: float, n_features: int) -> int 
     total : float
         Sum of all variances.
     n_features : int
+    n_clusters : int
     """
-    choices = choices_for(n_features)
+    choices = choices_for(n_features, n_clusters)
     if not total > 0.0 or not choices:
         return None
     kept = np.cumsum(variances) / total
     enough = [d for d in choices if kept[d - 1] >= ENOUGH]
-    if not enough and len(choices) < len(CHOICES):
+    if not enough and must_keep_enough(n_features):
         return None
     return enough[0] if enough else choices[-1]

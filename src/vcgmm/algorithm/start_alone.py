@@ -105,7 +105,7 @@ def start_alone(
     advance : callable
         Told how many clusters have been found since the last call.
     """
-    directions = leading_directions(points, weights, rng)
+    directions = leading_directions(points, weights, n_clusters, rng)
     plan = Plan.of(wishes, is_wide=directions is not None)
     from_labels = directions is not None or not plan.hard  # else means are known, and rows can stay where they are
     if directions is not None:
