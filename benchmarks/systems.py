@@ -148,6 +148,8 @@ OURS: list[tuple[int | None, int, dict[str, Any]]] = [
     (256, 0, {"max_iter": 0, "sampling": "uniform"}),
     (256, 0, {"max_iter": 3, "hard": True, "sampling": "uniform"}),
     (256, 0, {"max_iter": 12, "hard": True, "sampling": "uniform"}),
+    (256, 0, {"max_iter": 12, "hard": True, "sampling": "uniform", "n_init": 4}),
+    (512, 0, {"max_iter": 25, "hard": True, "sampling": "uniform", "n_init": 4}),
     (1024, 0, {"max_iter": 12, "hard": True, "sampling": "uniform"}),
     (1024, 0, {"max_iter": 50, "hard": True, "sampling": "uniform"}),
     (1024, 0, {"max_iter": 50, "hard": True, "sampling": "uniform", "n_init": 4}),
