@@ -15,6 +15,7 @@ from vcgmm.algorithm.directions import (
     LEAST_GAIN,
     RowSample,
     cannot_pay,
+    directions_for_few,
     draw_sample,
     leading_directions,
     size_that_pays,
@@ -25,7 +26,6 @@ from vcgmm.parallel import Workers
 
 INLINE = Workers(1)
 WIDE = LEAST_GAIN * CHOICES[-1]  # from so many features on, every number of dimensions is worth it
-MANY = CHOICES[-1]  # clusters that ask for all of them
 
 
 def low_rank(
@@ -47,11 +47,9 @@ def local(points: np.ndarray, workers: Workers = INLINE) -> LocalPoints:
     return LocalPoints(Coreset(np.arange(len(points)), points, np.ones(len(points))), frame, workers)
 
 
-def directions_of(
-    points: np.ndarray, weights: np.ndarray | None = None, seed: int = 0, n_clusters: int = MANY
-) -> Any:
+def directions_of(points: np.ndarray, weights: np.ndarray | None = None, seed: int = 0) -> Any:
     weights = np.ones(len(points)) if weights is None else weights
-    return leading_directions(local(points), weights, n_clusters, np.random.default_rng(seed))
+    return leading_directions(local(points), weights, np.random.default_rng(seed))
 
 
 def captured(directions: np.ndarray, wanted: np.ndarray) -> float:
@@ -98,32 +96,60 @@ def test_no_more_dimensions_are_taken_than_are_enough(rank: int, size: int) -> N
     assert directions_of(low_rank(800, WIDE, rank, noise=0.01)[0]).shape == (WIDE, size)
 
 
-@pytest.mark.parametrize(
-    ("n_clusters", "size"), [(1, 16), (10, 16), (11, 32), (21, 32), (22, 48), (32, 48), (33, 64)]
-)
-def test_few_clusters_ask_for_few_directions_of_very_wide_rows(n_clusters: int, size: int) -> None:
-    rng = np.random.default_rng(5)
-    points = (rng.normal(size=(900, WIDE)) * 0.98 ** np.arange(WIDE)).astype(np.float32)
-    points -= points.mean(axis=0)
-    directions = directions_of(points, n_clusters=n_clusters)
+def few_of(points: np.ndarray, n_clusters: int, weights: np.ndarray | None = None) -> Any:
+    weights = np.ones(len(points)) if weights is None else weights
+    return directions_for_few(local(points), weights, n_clusters, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("n_clusters", "size"), [(1, 16), (10, 16), (11, 32), (21, 32), (22, 48), (32, 48)])
+def test_few_clusters_ask_for_few_directions_of_very_wide_rows(n_clusters: int, size: int, dtype: type) -> None:
+    points = np.random.default_rng(5).normal(size=(900, WIDE)) * 0.97 ** np.arange(WIDE)
+    points = (points - points.mean(axis=0)).astype(dtype)
+    directions = few_of(points, n_clusters)
     assert directions.shape == (WIDE, size)
-    exact = np.linalg.svd(points, full_matrices=False)[2][:4].T
-    assert captured(directions, exact) > 0.8
-    narrow = low_rank(800, WIDE - 1, 40, noise=0.01)[0]
-    assert directions_of(narrow, n_clusters=n_clusters).shape[1] == 48  # which has to keep enough
+    assert directions.dtype == dtype
+    assert directions.flags.c_contiguous
+    np.testing.assert_allclose(directions.T @ directions, np.eye(size), atol=1e-5)
+    exact = np.linalg.svd(points, full_matrices=False)[2][:4].T.astype(np.float64)
+    assert captured(directions, exact) > 0.9
 
 
-@pytest.mark.parametrize(("n_clusters", "n"), [(10, 512), (20, 1024), (30, 1536), (40, 2048), (None, 2048)])
-def test_fewer_directions_are_looked_for_in_fewer_rows(n_clusters: int | None, n: int) -> None:
+@pytest.mark.parametrize("kept", [0.45, 0.55])
+def test_few_directions_have_to_keep_half_of_the_variance(kept: float) -> None:
+    rng = np.random.default_rng(6)
+    variances = np.concatenate([np.full(16, kept / 16), np.full(WIDE - 16, (1 - kept) / (WIDE - 16))])
+    points = (rng.normal(size=(3000, WIDE)) * np.sqrt(variances)).astype(np.float32)
+    assert (few_of(points, 10) is not None) == (kept > 0.5)
+
+
+def test_few_directions_are_not_looked_for_elsewhere() -> None:
+    points = low_rank(800, WIDE, 10)[0]
+    assert few_of(points, 10) is not None
+    assert few_of(points, 33) is None  # all of them, then
+    assert few_of(points[:, :-1], 10) is None  # which have to keep enough
+    assert few_of(points[: 2 * CHOICES[-1] - 1], 10) is None
+    assert few_of(np.zeros((300, WIDE), np.float32), 10) is None
+
+
+def test_few_directions_follow_the_weights() -> None:
+    rng = np.random.default_rng(2)
+    both = np.linalg.qr(rng.normal(size=(WIDE, 32)))[0]
+    points = rng.normal(size=(1000, 32))
+    points[:500, 16:] = 0.0
+    points[500:, :16] = 0.0
+    for half, weights in ((slice(0, 16), [1.0, 1e-4]), (slice(16, 32), [1e-4, 1.0])):
+        directions = few_of(points @ both.T, 10, np.repeat(weights, 500))
+        assert captured(directions, both[:, half]) > 0.95
+
+
+@pytest.mark.parametrize("most", [512, module.SAMPLE])
+def test_a_sample_comes_from_everywhere(most: int) -> None:
     for n_points in (300, 10_000):
-        rows = draw_sample(n_points, WIDE, np.random.default_rng(0), n_clusters)
+        rows = draw_sample(n_points, WIDE, np.random.default_rng(0), most)
         assert rows is not None
-        assert len(rows) == min(n, n_points)
-        assert len(np.unique(rows)) > 0.6 * len(rows)
-        assert rows.max() < n_points
-        narrower = draw_sample(n_points, WIDE - 1, np.random.default_rng(0), n_clusters)
-        assert narrower is not None
-        assert len(narrower) == min(module.SAMPLE, n_points)
+        assert len(rows) == min(most, n_points)
+        assert (np.abs(rows - np.arange(len(rows)) * n_points / len(rows)) <= n_points / len(rows)).all()
 
 
 def test_directions_follow_the_weights() -> None:
@@ -179,7 +205,7 @@ def test_eigenvalues_are_spared_only_where_no_projection_pays(decay: float, n_fe
     variances = decay ** np.arange(n_features)
     turn = np.linalg.qr(np.random.default_rng(0).normal(size=(n_features, n_features)))[0]
     spared = cannot_pay(turn @ np.diag(variances) @ turn.T)
-    pays = size_that_pays(variances, float(variances.sum()), n_features, MANY) is not None
+    pays = size_that_pays(variances, float(variances.sum()), n_features) is not None
     assert not (spared and pays)
     assert spared or decay < 1.0  # all directions alike: that is the easiest to tell
 

@@ -207,7 +207,7 @@ def test_directions_of_wide_rows_are_those_in_which_they_vary(device: Any, alike
     wanted = np.linalg.qr(rng.normal(size=(300, 12)))[0]
     X = (2 * rng.normal(size=(500, 12)) @ wanted.T + 0.01 * rng.normal(size=(500, 300))).astype(np.float32)
     weights = np.ones(500) if alike else rng.uniform(0.5, 2.0, 500)
-    directions = directions_of_wide(on(device, X, weights), weights, 100, generator(0))
+    directions = directions_of_wide(on(device, X, weights), weights, generator(0))
     assert directions is not None
     assert directions.shape == (300, 16)
     np.testing.assert_allclose(directions.T @ directions, np.eye(16), atol=1e-5)

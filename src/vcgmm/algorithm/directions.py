@@ -15,13 +15,15 @@ from .local_points import LocalPoints
 CHOICES = (16, 32, 48, 64)
 ENOUGH = 0.9
 
-#: Dimensions for each cluster, where they are few: means of C clusters differ in C - 1 directions at most.
+#: Dimensions for each of few clusters, whose means differ in C - 1 directions at most, and what these have to keep
+#: of the variance: where they keep little, others may be what tells clusters apart.
 FOR_EACH = 1.5
+ENOUGH_FOR_FEW = 0.5
 
 #: With fewer features than this for each dimension, a projection gains too little.
 LEAST_GAIN = 3
 
-#: Rows looked at to find the most directions, and those beyond the ones wanted that make the search robust.
+#: Rows looked at to find the directions, and directions beyond those wanted that make the search for them robust.
 SAMPLE = 2048
 SPARE = 8
 
@@ -129,67 +131,86 @@ class RowSample:
         return total
 
 
-def leading_directions(
-    points: LocalPoints, weights: np.ndarray, n_clusters: int, rng: np.random.Generator
-) -> np.ndarray | None:
+def leading_directions(points: LocalPoints, weights: np.ndarray, rng: np.random.Generator) -> np.ndarray | None:
     """Orthonormal directions (D, d) of largest weighted variance; None where a projection does not pay.
 
     Parameters
     ----------
     points : LocalPoints
     weights : (N',) float64
-    n_clusters : int
-        That are looked for.
     rng : numpy Generator
     """
-    rows = draw_sample(len(points), points.n_features, rng, n_clusters)
+    rows = draw_sample(len(points), points.n_features, rng)
     if rows is None:
         return None
-    sample = RowSample(points.take_together(rows), weights[rows] / weights[rows].sum(), points.workers)
+    sample = _sampled(points, weights, rows)
     if points.n_features > FEW_FEATURES:
-        return directions_of_sample(sample, points.n_features, n_clusters, points.frame.dtype, rng)
-    return directions_of_scatter(sample.scatter(), n_clusters, points.frame.dtype)
+        return directions_of_sample(sample, points.n_features, points.frame.dtype, rng)
+    return directions_of_scatter(sample.scatter(), points.frame.dtype)
 
 
-def draw_sample(
-    n_points: int, n_features: int, rng: np.random.Generator, n_clusters: int | None = None
+def directions_for_few(
+    points: LocalPoints, weights: np.ndarray, n_clusters: int, rng: np.random.Generator
 ) -> np.ndarray | None:
-    """Rows (n,) int64 in which directions are looked for, all over the points; None where there are too few.
+    """Directions (D, d) of very wide rows that are enough for few clusters, and found in fewer rows.
 
-    Where so many clusters ask for fewer directions than the most, there are as many fewer rows.
+    None where there would be no fewer than `leading_directions` takes, or where they keep too little.
+
+    Parameters
+    ----------
+    points : LocalPoints
+    weights : (N',) float64
+    n_clusters : int
+    rng : numpy Generator
     """
-    if n_points < rows_for_directions(n_features):
+    fewer = [d for d in CHOICES[:-1] if d >= FOR_EACH * n_clusters]
+    if not fewer or len(choices_for(points.n_features)) < len(CHOICES):
         return None
-    n = SAMPLE
-    if n_clusters is not None and not must_keep_enough(n_features):
-        n = n * choices_for(n_features, n_clusters)[-1] // CHOICES[-1]
-    n = min(n, n_points)
+    rows = draw_sample(len(points), points.n_features, rng, SAMPLE * fewer[0] // CHOICES[-1])
+    if rows is None:
+        return None
+    sample = _sampled(points, weights, rows)
+    total = sample.total
+    if not total > 0.0:
+        return None
+    variances, directions = principal_directions(sample, fewer[0] + SPARE, points.frame.dtype, rng)
+    if variances[: fewer[0]].sum() < ENOUGH_FOR_FEW * total:
+        return None
+    return np.ascontiguousarray(directions[:, : fewer[0]])
+
+
+def _sampled(points: LocalPoints, weights: np.ndarray, rows: np.ndarray) -> RowSample:
+    """Some points (n,) int64 as a sample."""
+    return RowSample(points.take_together(rows), weights[rows] / weights[rows].sum(), points.workers)
+
+
+def draw_sample(n_points: int, n_features: int, rng: np.random.Generator, most: int = SAMPLE) -> np.ndarray | None:
+    """Rows (n,) int64 in which directions are looked for, all over the points; None where there are too few."""
+    n = min(n_points, most)
+    if n < rows_for_directions(n_features):
+        return None
     return np.minimum(((np.arange(n) + rng.random(n)) * (n_points / n)).astype(np.int64), n_points - 1)
 
 
-def directions_of_scatter(scatter: np.ndarray, n_clusters: int, dtype: np.dtype) -> np.ndarray | None:
-    """Directions (D, d) of largest variance for so many clusters from the scatter (D, D) of a sample, or None."""
+def directions_of_scatter(scatter: np.ndarray, dtype: np.dtype) -> np.ndarray | None:
+    """Directions (D, d) of largest variance from the scatter (D, D) of a sample, or None."""
     if cannot_pay(scatter):
         return None
     variances, directions = np.linalg.eigh(scatter)
-    size = size_that_pays(variances[::-1], float(np.trace(scatter)), len(scatter), n_clusters)
+    size = size_that_pays(variances[::-1], float(np.trace(scatter)), len(scatter))
     return None if size is None else np.ascontiguousarray(directions[:, ::-1][:, :size], dtype=dtype)
 
 
 def directions_of_sample(
-    sample: Sample, n_features: int, n_clusters: int, dtype: np.dtype, rng: np.random.Generator
+    sample: Sample, n_features: int, dtype: np.dtype, rng: np.random.Generator
 ) -> np.ndarray | None:
     """Directions (D, d) of largest variance from products with a sample, or None.
-
-    Sums of rows with random signs lie mostly in the directions wanted, and more so after one step of subspace
-    iteration.
 
     Parameters
     ----------
     sample : Sample
     n_features : int
         D.
-    n_clusters : int
     dtype : dtype
         Of the directions.
     rng : numpy Generator
@@ -197,29 +218,38 @@ def directions_of_sample(
     total = sample.total
     if not total > 0.0:
         return None
-    wanted = min(choices_for(n_features, n_clusters)[-1] + SPARE, n_features)
+    wanted = min(choices_for(n_features)[-1] + SPARE, n_features)
+    variances, directions = principal_directions(sample, wanted, dtype, rng)
+    size = size_that_pays(variances, total, n_features)
+    return None if size is None else np.ascontiguousarray(directions[:, :size])
+
+
+def principal_directions(
+    sample: Sample, wanted: int, dtype: np.dtype, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Variances (d,), largest first, and directions (D, d) that come near the principal ones of a sample.
+
+    Sums of rows with random signs lie mostly in the directions wanted, and more so after one step of subspace
+    iteration.
+
+    Parameters
+    ----------
+    sample : Sample
+    wanted : int
+        d, `SPARE` of which are there to make the others right.
+    dtype : dtype
+        Of the directions.
+    rng : numpy Generator
+    """
     signs = rng.choice(np.array([-1, 1], dtype), len(sample))
     basis = np.linalg.qr(sample.scatter_times(np.ascontiguousarray(sample.sums(signs, wanted).T)))[0]
     variances, turn = np.linalg.eigh(sample.scatter_within(basis))
-    size = size_that_pays(variances[::-1], total, n_features, n_clusters)
-    return None if size is None else np.ascontiguousarray((basis @ turn[:, ::-1])[:, :size])
+    return variances[::-1], basis @ turn[:, ::-1]
 
 
-def choices_for(n_features: int, n_clusters: int | None = None) -> list[int]:
-    """Numbers of dimensions that are few enough beside so many features; none, where no projection can pay.
-
-    Of very wide rows, for which all are, no more than so many clusters ask for.
-    """
-    choices = [d for d in CHOICES if LEAST_GAIN * d <= n_features]
-    if n_clusters is None or must_keep_enough(n_features):
-        return choices
-    n_fewer = sum(d < FOR_EACH * n_clusters for d in choices)
-    return choices[: n_fewer + 1]
-
-
-def must_keep_enough(n_features: int) -> bool:
-    """Whether a projection pays only if `ENOUGH` of the variance is kept: of very wide rows any is worth it."""
-    return n_features < LEAST_GAIN * max(CHOICES, default=0)
+def choices_for(n_features: int) -> list[int]:
+    """Numbers of dimensions that are few enough beside so many features; none, where no projection can pay."""
+    return [d for d in CHOICES if LEAST_GAIN * d <= n_features]
 
 
 def rows_for_directions(n_features: int) -> float:
@@ -233,13 +263,11 @@ def cannot_pay(scatter: np.ndarray) -> bool:
 
     The sum of the k largest is at most the root of k times the sum of all squares.
     """
-    if not must_keep_enough(len(scatter)):
-        return False
-    largest, total = choices_for(len(scatter))[-1], float(np.trace(scatter))
-    return math.sqrt(largest) * float(np.linalg.norm(scatter)) < ENOUGH * total
+    choices, total = choices_for(len(scatter)), float(np.trace(scatter))
+    return len(choices) < len(CHOICES) and math.sqrt(choices[-1]) * float(np.linalg.norm(scatter)) < ENOUGH * total
 
 
-def size_that_pays(variances: np.ndarray, total: float, n_features: int, n_clusters: int) -> int | None:
+def size_that_pays(variances: np.ndarray, total: float, n_features: int) -> int | None:
     """How many of the leading directions are taken; None where a projection does not pay.
 
     Parameters
@@ -248,13 +276,12 @@ def size_that_pays(variances: np.ndarray, total: float, n_features: int, n_clust
     total : float
         Sum of all variances.
     n_features : int
-    n_clusters : int
     """
-    choices = choices_for(n_features, n_clusters)
+    choices = choices_for(n_features)
     if not total > 0.0 or not choices:
         return None
     kept = np.cumsum(variances) / total
     enough = [d for d in choices if kept[d - 1] >= ENOUGH]
-    if not enough and must_keep_enough(n_features):
+    if not enough and len(choices) < len(CHOICES):
         return None
     return enough[0] if enough else choices[-1]

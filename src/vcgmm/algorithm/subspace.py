@@ -88,7 +88,7 @@ def start_in_subspace(
     -------
     Start
     """
-    directions = leading_directions(points, weights, n_clusters, rng)
+    directions = leading_directions(points, weights, rng)
     if directions is None:
         return two_level(points.array, weights, n_clusters, rng, workers, advance)
     projected = points.project(directions)

@@ -47,9 +47,9 @@ def start_in_subspace(
         Of that sample, up to a scale, where it is on its way.
     """
     if points.n_features <= FEW_FEATURES:
-        directions = directions_of_narrow(points, n_clusters, rng, begun)
+        directions = directions_of_narrow(points, rng, begun)
     else:
-        directions = directions_of_wide(points, weights, n_clusters, rng)
+        directions = directions_of_wide(points, weights, rng)
     if directions is None:
         return two_level(points, n_clusters, rng)
     points.end_chores()
@@ -73,7 +73,7 @@ def start_in_subspace(
 
 
 def directions_of_narrow(
-    points: DevicePoints, n_clusters: int, rng: np.random.Generator, begun: Scatter | None = None
+    points: DevicePoints, rng: np.random.Generator, begun: Scatter | None = None
 ) -> np.ndarray | None:
     """As `algorithm.subspace.leading_directions`, from the whole scatter of a sample: the host waits once.
 
@@ -81,7 +81,6 @@ def directions_of_narrow(
     ----------
     points : DevicePoints
         Of at most `FEW_FEATURES` features.
-    n_clusters : int
     rng : numpy Generator
     begun : Scatter, optional
         As in `start_in_subspace`.
@@ -92,18 +91,15 @@ def directions_of_narrow(
     products = scatter.array()
     if not keeps_digits(products):
         products = Scatter(points.stored, points.scale, points.weights, scatter.rows).array()
-    return directions_of_scatter(products, n_clusters, np.dtype(np.float32))
+    return directions_of_scatter(products, np.dtype(np.float32))
 
 
-def directions_of_wide(
-    points: DevicePoints, weights: np.ndarray, n_clusters: int, rng: np.random.Generator
-) -> np.ndarray | None:
+def directions_of_wide(points: DevicePoints, weights: np.ndarray, rng: np.random.Generator) -> np.ndarray | None:
     """As `algorithm.directions.leading_directions`, by products on the device."""
-    rows = draw_sample(len(points), points.n_features, rng, n_clusters)
+    rows = draw_sample(len(points), points.n_features, rng)
     if rows is None:
         return None
-    sample = DeviceSample(points, weights, rows)
-    return directions_of_sample(sample, points.n_features, n_clusters, np.dtype(np.float32), rng)
+    return directions_of_sample(DeviceSample(points, weights, rows), points.n_features, np.dtype(np.float32), rng)
 
 
 class DeviceSample:
