@@ -129,6 +129,9 @@ def test_few_directions_are_not_looked_for_elsewhere() -> None:
     assert few_of(points, 33) is None  # all of them, then
     assert few_of(points[:, :-1], 10) is None  # which have to keep enough
     assert few_of(points[: 2 * CHOICES[-1] - 1], 10) is None
+    many = np.repeat(points, 3, axis=0)
+    assert few_of(many[: module.FEW_ROWS], 1) is not None
+    assert few_of(many[: module.FEW_ROWS + 1], 1) is None  # from which more could be told
     assert few_of(np.zeros((300, WIDE), np.float32), 10) is None
 
 

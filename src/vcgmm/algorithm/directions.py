@@ -20,6 +20,9 @@ ENOUGH = 0.9
 FOR_EACH = 1.5
 ENOUGH_FOR_FEW = 0.5
 
+#: Up to so many rows a cluster, means are off by a thousandth of the error or more, fewer directions by no more.
+FEW_ROWS = 1024
+
 #: With fewer features than this for each dimension, a projection gains too little.
 LEAST_GAIN = 3
 
@@ -154,7 +157,8 @@ def directions_for_few(
 ) -> np.ndarray | None:
     """Directions (D, d) of very wide rows that are enough for few clusters, and found in fewer rows.
 
-    None where there would be no fewer than `leading_directions` takes, or where they keep too little.
+    None where there would be no fewer than `leading_directions` takes, where they keep too little, or where rows
+    are so many that more could be told from them.
 
     Parameters
     ----------
@@ -164,7 +168,7 @@ def directions_for_few(
     rng : numpy Generator
     """
     fewer = [d for d in CHOICES[:-1] if d >= FOR_EACH * n_clusters]
-    if not fewer or len(choices_for(points.n_features)) < len(CHOICES):
+    if not fewer or len(choices_for(points.n_features)) < len(CHOICES) or len(points) > FEW_ROWS * n_clusters:
         return None
     rows = draw_sample(len(points), points.n_features, rng, SAMPLE * fewer[0] // CHOICES[-1])
     if rows is None:
