@@ -123,6 +123,11 @@ def test_few_directions_have_to_keep_half_of_the_variance(kept: float) -> None:
     assert (few_of(points, 10) is not None) == (kept > 0.5)
 
 
+@pytest.mark.parametrize(("rank", "size"), [(10, 16), (25, 32), (40, 48), (120, 48)])
+def test_no_more_of_few_directions_are_taken_than_are_enough(rank: int, size: int) -> None:
+    assert few_of(low_rank(800, WIDE, rank, noise=0.01)[0], 30).shape == (WIDE, size)
+
+
 def test_few_directions_are_not_looked_for_elsewhere() -> None:
     points = low_rank(800, WIDE, 10)[0]
     assert few_of(points, 10) is not None

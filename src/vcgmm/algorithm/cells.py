@@ -68,7 +68,7 @@ def cut_into_tasks(start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     task_start : (n_tasks + 1,) int64
     """
     sizes = np.diff(start)
-    if len(sizes) and sizes.max() <= POINTS_PER_TASK:
+    if len(sizes) and sizes.max() <= POINTS_PER_TASK:  # of small cells, as most are, each is one
         cells = np.flatnonzero(sizes)
         return cells.astype(np.int32), np.append(start[cells], start[-1])
     pieces = -(-sizes // POINTS_PER_TASK)

@@ -170,17 +170,20 @@ def directions_for_few(
     fewer = [d for d in CHOICES[:-1] if d >= FOR_EACH * n_clusters]
     if not fewer or len(choices_for(points.n_features)) < len(CHOICES) or len(points) > FEW_ROWS * n_clusters:
         return None
-    rows = draw_sample(len(points), points.n_features, rng, SAMPLE * fewer[0] // CHOICES[-1])
+    most = fewer[0]
+    rows = draw_sample(len(points), points.n_features, rng, SAMPLE * most // CHOICES[-1])
     if rows is None:
         return None
     sample = _sampled(points, weights, rows)
     total = sample.total
     if not total > 0.0:
         return None
-    variances, directions = principal_directions(sample, fewer[0] + SPARE, points.frame.dtype, rng)
-    if variances[: fewer[0]].sum() < ENOUGH_FOR_FEW * total:
+    variances, directions = principal_directions(sample, most + SPARE, points.frame.dtype, rng)
+    kept = np.cumsum(variances) / total
+    if kept[most - 1] < ENOUGH_FOR_FEW:
         return None
-    return np.ascontiguousarray(directions[:, : fewer[0]])
+    size = next((d for d in CHOICES if d < most and kept[d - 1] >= ENOUGH), most)
+    return np.ascontiguousarray(directions[:, :size])
 
 
 def _sampled(points: LocalPoints, weights: np.ndarray, rows: np.ndarray) -> RowSample:
