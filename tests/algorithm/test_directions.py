@@ -12,7 +12,8 @@ from vcgmm.algorithm.coreset import Coreset
 from vcgmm.algorithm.directions import (
     CHOICES,
     FEW_FEATURES,
-    LEAST_GAIN,
+    LEAST_SPARED,
+    WIDE,
     RowSample,
     cannot_pay,
     directions_for_few,
@@ -25,7 +26,7 @@ from vcgmm.algorithm.local_points import LocalPoints
 from vcgmm.parallel import Workers
 
 INLINE = Workers(1)
-WIDE = LEAST_GAIN * CHOICES[-1]  # from so many features on, every number of dimensions is worth it
+NARROWEST = LEAST_SPARED + CHOICES[0]
 
 
 def low_rank(
@@ -175,15 +176,15 @@ def test_directions_follow_the_weights() -> None:
 
 
 def test_rows_too_narrow_have_no_subspace() -> None:
-    assert directions_of(low_rank(500, LEAST_GAIN * CHOICES[0] - 1, 3)[0]) is None
-    assert directions_of(low_rank(500, LEAST_GAIN * CHOICES[0], 3)[0]) is not None
+    assert directions_of(low_rank(500, NARROWEST - 1, 3)[0]) is None
+    assert directions_of(low_rank(500, NARROWEST, 3)[0]) is not None
 
 
 def test_too_few_rows_have_no_subspace() -> None:
     points, _ = low_rank(400, WIDE, 5)
     assert directions_of(points[: 2 * CHOICES[-1] - 1]) is None
     assert directions_of(points[: 2 * CHOICES[-1]]) is not None
-    narrower = points[:, : LEAST_GAIN * CHOICES[0]]
+    narrower = points[:, :NARROWEST]
     assert directions_of(narrower[: 2 * CHOICES[0] - 1]) is None
     assert directions_of(narrower[: 2 * CHOICES[0]]) is not None
 
@@ -192,6 +193,32 @@ def test_rows_of_middling_width_have_none_where_no_few_dimensions_are_enough() -
     noise = np.random.default_rng(3).normal(size=(600, WIDE)).astype(np.float32)
     assert directions_of(noise[:, : WIDE - 1]) is None
     assert directions_of(noise).shape == (WIDE, CHOICES[-1])  # of very wide rows the largest number is taken
+
+
+@pytest.mark.parametrize(
+    ("n_features", "n_leading", "share", "size"),
+    [
+        (128, 48, 0.85, 48),  # nearly enough, where nothing is enough
+        (128, 48, 0.70, None),
+        (128, 32, 0.82, 32),  # the least of those that keep nearly enough
+        (128, 16, 0.91, 16),
+        (127, 60, 0.95, None),  # 64 of them would be more than half of the features, and 48 keep too little
+        (128, 60, 0.95, 64),
+        (95, 48, 0.95, None),
+        (96, 48, 0.95, 48),
+        (63, 32, 0.95, None),
+        (64, 32, 0.95, 32),
+        (47, 16, 0.95, None),
+        (48, 16, 0.85, 16),
+        (WIDE, 64, 0.85, 64),
+        (WIDE, 32, 0.85, 64),  # nearly enough is not asked for there
+        (WIDE, 32, 0.95, 32),
+    ],
+)
+def test_how_many_directions_pay(n_features: int, n_leading: int, share: float, size: int | None) -> None:
+    variances = np.full(n_features, (1.0 - share) / (n_features - n_leading))
+    variances[:n_leading] = share / n_leading
+    assert size_that_pays(variances, 1.0, n_features) == size
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

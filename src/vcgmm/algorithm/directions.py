@@ -11,9 +11,15 @@ import numpy as np
 from ..parallel import Workers
 from .local_points import LocalPoints
 
-#: Numbers of dimensions to choose from; the least that keeps so much of the variance is taken, or the largest.
+#: Numbers of dimensions to choose from.  The least that keeps enough of the variance is taken; if none does, the
+#: largest for rows of WIDE features or more, and for others the least that keeps nearly enough, if any does.
 CHOICES = (16, 32, 48, 64)
 ENOUGH = 0.9
+NEARLY_ENOUGH = 0.8
+WIDE = 192
+
+#: A projection that leaves out less than a half of the features, or fewer than so many, gains too little.
+LEAST_SPARED = 32
 
 #: Dimensions for each of few clusters, whose means differ in C - 1 directions at most, and what these have to keep
 #: of the variance: where they keep little, others may be what tells clusters apart.
@@ -22,9 +28,6 @@ ENOUGH_FOR_FEW = 0.5
 
 #: Up to so many rows a cluster, means are off by a thousandth of the error or more, fewer directions by no more.
 FEW_ROWS = 1024
-
-#: With fewer features than this for each dimension, a projection gains too little.
-LEAST_GAIN = 3
 
 #: Rows looked at to find the directions, and directions beyond those wanted that make the search for them robust.
 SAMPLE = 2048
@@ -168,7 +171,7 @@ def directions_for_few(
     rng : numpy Generator
     """
     fewer = [d for d in CHOICES[:-1] if d >= FOR_EACH * n_clusters]
-    if not fewer or len(choices_for(points.n_features)) < len(CHOICES) or len(points) > FEW_ROWS * n_clusters:
+    if not fewer or points.n_features < WIDE or len(points) > FEW_ROWS * n_clusters:
         return None
     most = fewer[0]
     rows = draw_sample(len(points), points.n_features, rng, SAMPLE * most // CHOICES[-1])
@@ -256,7 +259,7 @@ def principal_directions(
 
 def choices_for(n_features: int) -> list[int]:
     """Numbers of dimensions that are few enough beside so many features; none, where no projection can pay."""
-    return [d for d in CHOICES if LEAST_GAIN * d <= n_features]
+    return [d for d in CHOICES if d <= min(n_features // 2, n_features - LEAST_SPARED)]
 
 
 def rows_for_directions(n_features: int) -> float:
@@ -271,7 +274,9 @@ def cannot_pay(scatter: np.ndarray) -> bool:
     The sum of the k largest is at most the root of k times the sum of all squares.
     """
     choices, total = choices_for(len(scatter)), float(np.trace(scatter))
-    return len(choices) < len(CHOICES) and math.sqrt(choices[-1]) * float(np.linalg.norm(scatter)) < ENOUGH * total
+    if len(scatter) >= WIDE:
+        return False
+    return math.sqrt(choices[-1]) * float(np.linalg.norm(scatter)) < NEARLY_ENOUGH * total
 
 
 def size_that_pays(variances: np.ndarray, total: float, n_features: int) -> int | None:
@@ -288,7 +293,9 @@ def size_that_pays(variances: np.ndarray, total: float, n_features: int) -> int 
     if not total > 0.0 or not choices:
         return None
     kept = np.cumsum(variances) / total
-    enough = [d for d in choices if kept[d - 1] >= ENOUGH]
-    if not enough and len(choices) < len(CHOICES):
-        return None
-    return enough[0] if enough else choices[-1]
+    enough = next((d for d in choices if kept[d - 1] >= ENOUGH), None)
+    if enough is not None:
+        return enough
+    if n_features >= WIDE:
+        return choices[-1]
+    return next((d for d in choices if kept[d - 1] >= NEARLY_ENOUGH), None)
