@@ -12,10 +12,12 @@ from vcgmm.algorithm.coreset import Coreset
 from vcgmm.algorithm.directions import (
     CHOICES,
     FEW_FEATURES,
-    LEAST_SPARED,
-    WIDE,
+    LEAST_GAIN,
     RowSample,
     cannot_pay,
+    choices_alone,
+    choices_for,
+    directions_alone,
     directions_for_few,
     draw_sample,
     leading_directions,
@@ -26,7 +28,7 @@ from vcgmm.algorithm.local_points import LocalPoints
 from vcgmm.parallel import Workers
 
 INLINE = Workers(1)
-NARROWEST = LEAST_SPARED + CHOICES[0]
+WIDE = LEAST_GAIN * CHOICES[-1]  # from so many features on, every number of dimensions is worth it
 
 
 def low_rank(
@@ -176,15 +178,15 @@ def test_directions_follow_the_weights() -> None:
 
 
 def test_rows_too_narrow_have_no_subspace() -> None:
-    assert directions_of(low_rank(500, NARROWEST - 1, 3)[0]) is None
-    assert directions_of(low_rank(500, NARROWEST, 3)[0]) is not None
+    assert directions_of(low_rank(500, LEAST_GAIN * CHOICES[0] - 1, 3)[0]) is None
+    assert directions_of(low_rank(500, LEAST_GAIN * CHOICES[0], 3)[0]) is not None
 
 
 def test_too_few_rows_have_no_subspace() -> None:
     points, _ = low_rank(400, WIDE, 5)
     assert directions_of(points[: 2 * CHOICES[-1] - 1]) is None
     assert directions_of(points[: 2 * CHOICES[-1]]) is not None
-    narrower = points[:, :NARROWEST]
+    narrower = points[:, : LEAST_GAIN * CHOICES[0]]
     assert directions_of(narrower[: 2 * CHOICES[0] - 1]) is None
     assert directions_of(narrower[: 2 * CHOICES[0]]) is not None
 
@@ -193,32 +195,6 @@ def test_rows_of_middling_width_have_none_where_no_few_dimensions_are_enough() -
     noise = np.random.default_rng(3).normal(size=(600, WIDE)).astype(np.float32)
     assert directions_of(noise[:, : WIDE - 1]) is None
     assert directions_of(noise).shape == (WIDE, CHOICES[-1])  # of very wide rows the largest number is taken
-
-
-@pytest.mark.parametrize(
-    ("n_features", "n_leading", "share", "size"),
-    [
-        (128, 48, 0.85, 48),  # nearly enough, where nothing is enough
-        (128, 48, 0.70, None),
-        (128, 32, 0.82, 32),  # the least of those that keep nearly enough
-        (128, 16, 0.91, 16),
-        (127, 60, 0.95, None),  # 64 of them would be more than half of the features, and 48 keep too little
-        (128, 60, 0.95, 64),
-        (95, 48, 0.95, None),
-        (96, 48, 0.95, 48),
-        (63, 32, 0.95, None),
-        (64, 32, 0.95, 32),
-        (47, 16, 0.95, None),
-        (48, 16, 0.85, 16),
-        (WIDE, 64, 0.85, 64),
-        (WIDE, 32, 0.85, 64),  # nearly enough is not asked for there
-        (WIDE, 32, 0.95, 32),
-    ],
-)
-def test_how_many_directions_pay(n_features: int, n_leading: int, share: float, size: int | None) -> None:
-    variances = np.full(n_features, (1.0 - share) / (n_features - n_leading))
-    variances[:n_leading] = share / n_leading
-    assert size_that_pays(variances, 1.0, n_features) == size
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -239,7 +215,7 @@ def test_the_same_random_numbers_give_the_same_directions() -> None:
 def test_eigenvalues_are_spared_only_where_no_projection_pays(decay: float, n_features: int) -> None:
     variances = decay ** np.arange(n_features)
     turn = np.linalg.qr(np.random.default_rng(0).normal(size=(n_features, n_features)))[0]
-    spared = cannot_pay(turn @ np.diag(variances) @ turn.T)
+    spared = cannot_pay(turn @ np.diag(variances) @ turn.T, choices_for(n_features), module.ENOUGH)
     pays = size_that_pays(variances, float(variances.sum()), n_features) is not None
     assert not (spared and pays)
     assert spared or decay < 1.0  # all directions alike: that is the easiest to tell
@@ -292,3 +268,82 @@ def test_few_distinct_rows_have_directions_too() -> None:
     np.testing.assert_allclose(directions.T @ directions, np.eye(directions.shape[1]), atol=1e-5)
     exact = np.linalg.svd(points - points.mean(axis=0), full_matrices=False)[2][:4].T
     assert captured(directions, exact.astype(np.float64)) > 0.999
+
+
+def alone_of(points: np.ndarray, weights: np.ndarray | None = None, seed: int = 0) -> Any:
+    weights = np.ones(len(points)) if weights is None else weights
+    return directions_alone(local(points), weights, np.random.default_rng(seed))
+
+
+def spread_as(shares: list[tuple[int, float]], D: int, n: int = 3000) -> np.ndarray:
+    """Normal rows (n, D) in turned axes: so many with so much of the variance, and all others with the rest."""
+    rng = np.random.default_rng(7)
+    deviations = np.concatenate([np.full(d, np.sqrt(share / d)) for d, share in shares])
+    rest = D - len(deviations)
+    left = 1.0 - sum(share for _, share in shares)
+    deviations = np.concatenate([deviations, np.full(rest, np.sqrt(left / rest))])
+    turn = np.linalg.qr(rng.normal(size=(D, D)))[0]
+    return ((rng.normal(size=(n, D)) * deviations) @ turn).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    ("D", "shares", "size", "as_in_a_fit"),
+    [
+        (100, [(16, 0.95)], 16, True),
+        (128, [(48, 0.95)], 48, False),  # more than a third of the features
+        (128, [(32, 0.5), (16, 0.35)], 48, False),  # nearly enough, where nothing is enough
+        (160, [(48, 0.6), (16, 0.25)], 64, False),
+        (95, [(48, 0.95)], None, False),  # more than half of the features
+        (96, [(48, 0.95)], 48, False),
+        (63, [(32, 0.95)], None, False),
+        (64, [(32, 0.95)], 32, False),
+        (128, [(48, 0.6)], None, False),
+        (47, [(16, 0.95)], None, False),
+        (192, [(48, 0.6)], 64, True),
+    ],
+)
+def test_fewer_directions_are_enough_where_no_fit_follows(
+    D: int, shares: list[tuple[int, float]], size: int | None, as_in_a_fit: bool
+) -> None:
+    points = spread_as(shares, D)
+    directions, found_so = alone_of(points)
+    assert (None if directions is None else directions.shape[1]) == size
+    assert found_so == as_in_a_fit
+    if as_in_a_fit:
+        np.testing.assert_array_equal(directions, directions_of(points))
+    elif size is not None:
+        assert directions_of(points) is None
+        np.testing.assert_allclose(directions.T @ directions, np.eye(size), atol=1e-5)
+
+
+def test_what_is_left_out_must_not_be_sparse() -> None:
+    rng = np.random.default_rng(8)
+    leading = rng.normal(size=(3000, 48)) * np.sqrt(0.85 / 48)
+    smooth = rng.normal(size=(3000, 80))
+    sparse = 10.0 * (rng.random((3000, 80)) < 0.01)
+    found = [alone_of(np.hstack([leading, rest * np.sqrt(0.15 / 80)])) for rest in (smooth, sparse)]
+    assert found[0][0].shape == (128, 48)
+    assert found[1] == (None, False)
+
+
+def test_tails_are_those_of_what_is_left_out() -> None:
+    rng = np.random.default_rng(9)
+    either = 5.0 * rng.integers(0, 2, 4000)
+    rows = np.stack([rng.normal(size=4000), either, rng.random(4000) < 0.01], axis=1)
+    sample = RowSample(rows, np.full(4000, 1 / 4000), INLINE)
+    axes = np.eye(3)
+    assert sample.tails_beyond(axes[:, 1:]) == pytest.approx(3.0, rel=0.15)
+    assert sample.tails_beyond(axes[:, [0, 2]]) == pytest.approx(1.0, rel=0.02)
+    assert sample.tails_beyond(axes[:, :2]) > 50.0
+    assert sample.tails_beyond(axes) == 0.0
+
+
+def test_few_rows_have_no_more_directions_than_half_as_many() -> None:
+    points = spread_as([(40, 0.95)], 128)
+    assert max(choices_alone(128)) == 64
+    assert alone_of(points[:96])[0].shape[1] <= 48
+
+
+@pytest.mark.parametrize("D", [64, 128, 160])
+def test_equal_rows_have_no_directions_alone(D: int) -> None:
+    assert alone_of(np.zeros((300, D), np.float32)) == (None, False)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from vcgmm import VCGMM
 from vcgmm.algorithm import directions as module
 from vcgmm.algorithm.coreset import Coreset
-from vcgmm.algorithm.directions import WIDE
+from vcgmm.algorithm.directions import CHOICES, LEAST_GAIN
 from vcgmm.algorithm.frame import Frame
 from vcgmm.algorithm.local_points import LocalPoints
 from vcgmm.algorithm.seeding import Start
@@ -19,6 +19,7 @@ from vcgmm.algorithm.two_level import two_level
 from vcgmm.parallel import Workers
 
 INLINE = Workers(1)
+WIDE = LEAST_GAIN * CHOICES[-1]  # from so many features on, every number of dimensions is worth it
 
 
 def silent(amount: int) -> None:

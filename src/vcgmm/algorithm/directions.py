@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -11,15 +11,21 @@ import numpy as np
 from ..parallel import Workers
 from .local_points import LocalPoints
 
-#: Numbers of dimensions to choose from.  The least that keeps enough of the variance is taken; if none does, the
-#: largest for rows of WIDE features or more, and for others the least that keeps nearly enough, if any does.
+#: Numbers of dimensions to choose from; the least that keeps so much of the variance is taken, or the largest.
 CHOICES = (16, 32, 48, 64)
 ENOUGH = 0.9
-NEARLY_ENOUGH = 0.8
-WIDE = 192
 
-#: A projection that leaves out less than a half of the features, or fewer than so many, gains too little.
+#: With fewer features than this for each dimension, a projection gains too little.
+LEAST_GAIN = 3
+
+#: Where no fit follows, less is enough for rows of middling width, and a projection gains something if it leaves
+#: out half of the features, and so many of them.
+NEARLY_ENOUGH = 0.8
 LEAST_SPARED = 32
+
+#: Not if what it leaves out is 0 or nearly so in most rows and large in some, which may be what tells clusters
+#: apart: mean of fourth powers over squared mean of squares, which is 3 of normal numbers.
+SPARSE = 12.0
 
 #: Dimensions for each of few clusters, whose means differ in C - 1 directions at most, and what these have to keep
 #: of the variance: where they keep little, others may be what tells clusters apart.
@@ -122,6 +128,18 @@ class RowSample:
 
         return self._over_blocks((basis.shape[1],) * 2, square)
 
+    def tails_beyond(self, directions: np.ndarray) -> float:
+        """Mean of fourth powers over the squared mean of squares of what directions (D, d) leave of the rows.
+
+        0 where they leave nothing.
+        """
+        left = self._rows - (self._rows @ directions) @ directions.T
+        squares = left * left
+        of_feature = squares.mean(axis=0, dtype=np.float64)
+        fourth = (squares * squares).mean(axis=0, dtype=np.float64)
+        mean = float((of_feature**2).sum())
+        return float(fourth.sum()) / mean if mean > 0.0 else 0.0
+
     def _over_blocks(
         self, shape: tuple[int, ...], of_block: Callable[[np.ndarray, np.ndarray], None]
     ) -> np.ndarray:
@@ -155,6 +173,40 @@ def leading_directions(points: LocalPoints, weights: np.ndarray, rng: np.random.
     return directions_of_scatter(sample.scatter(), points.frame.dtype)
 
 
+def directions_alone(
+    points: LocalPoints, weights: np.ndarray, rng: np.random.Generator
+) -> tuple[np.ndarray | None, bool]:
+    """As `leading_directions`, and whether these are what a fit would take: where none follows, fewer will do.
+
+    Parameters
+    ----------
+    points, weights, rng : as in `leading_directions`
+    """
+    n_features, dtype = points.n_features, points.frame.dtype
+    rows = draw_sample(len(points), n_features, rng)
+    if rows is None:
+        return None, False
+    sample = _sampled(points, weights, rows)
+    if len(choices_for(n_features)) == len(CHOICES):
+        return directions_of_sample(sample, n_features, dtype, rng), True
+    scatter = sample.scatter()
+    choices = [d for d in choices_alone(n_features) if 2 * d <= len(rows)]
+    if cannot_pay(scatter, choices, NEARLY_ENOUGH):
+        return None, False
+    variances, directions = (found[..., ::-1] for found in np.linalg.eigh(scatter))
+    total = float(np.trace(scatter))
+    size = size_that_pays(variances, total, n_features)
+    if size is not None:
+        return np.ascontiguousarray(directions[:, :size], dtype=dtype), True
+    size = least_that_keeps(ENOUGH, choices, variances, total) or least_that_keeps(
+        NEARLY_ENOUGH, choices, variances, total
+    )
+    if size is None:
+        return None, False
+    leading = np.ascontiguousarray(directions[:, :size], dtype=dtype)
+    return (leading, False) if sample.tails_beyond(leading) < SPARSE else (None, False)
+
+
 def directions_for_few(
     points: LocalPoints, weights: np.ndarray, n_clusters: int, rng: np.random.Generator
 ) -> np.ndarray | None:
@@ -171,7 +223,7 @@ def directions_for_few(
     rng : numpy Generator
     """
     fewer = [d for d in CHOICES[:-1] if d >= FOR_EACH * n_clusters]
-    if not fewer or points.n_features < WIDE or len(points) > FEW_ROWS * n_clusters:
+    if not fewer or len(choices_for(points.n_features)) < len(CHOICES) or len(points) > FEW_ROWS * n_clusters:
         return None
     most = fewer[0]
     rows = draw_sample(len(points), points.n_features, rng, SAMPLE * most // CHOICES[-1])
@@ -204,7 +256,8 @@ def draw_sample(n_points: int, n_features: int, rng: np.random.Generator, most: 
 
 def directions_of_scatter(scatter: np.ndarray, dtype: np.dtype) -> np.ndarray | None:
     """Directions (D, d) of largest variance from the scatter (D, D) of a sample, or None."""
-    if cannot_pay(scatter):
+    choices = choices_for(len(scatter))
+    if len(choices) < len(CHOICES) and cannot_pay(scatter, choices, ENOUGH):
         return None
     variances, directions = np.linalg.eigh(scatter)
     size = size_that_pays(variances[::-1], float(np.trace(scatter)), len(scatter))
@@ -259,6 +312,11 @@ def principal_directions(
 
 def choices_for(n_features: int) -> list[int]:
     """Numbers of dimensions that are few enough beside so many features; none, where no projection can pay."""
+    return [d for d in CHOICES if LEAST_GAIN * d <= n_features]
+
+
+def choices_alone(n_features: int) -> list[int]:
+    """As `choices_for`, where no fit follows."""
     return [d for d in CHOICES if d <= min(n_features // 2, n_features - LEAST_SPARED)]
 
 
@@ -268,15 +326,12 @@ def rows_for_directions(n_features: int) -> float:
     return 2 * choices[-1] if choices else math.inf
 
 
-def cannot_pay(scatter: np.ndarray) -> bool:
-    """Whether it can be told without eigenvalues that few directions of a scatter (D, D) do not keep enough.
+def cannot_pay(scatter: np.ndarray, choices: Sequence[int], enough: float) -> bool:
+    """Whether it can be told without eigenvalues that no number of directions of a scatter (D, D) keeps enough.
 
     The sum of the k largest is at most the root of k times the sum of all squares.
     """
-    choices, total = choices_for(len(scatter)), float(np.trace(scatter))
-    if len(scatter) >= WIDE:
-        return False
-    return math.sqrt(choices[-1]) * float(np.linalg.norm(scatter)) < NEARLY_ENOUGH * total
+    return math.sqrt(choices[-1]) * float(np.linalg.norm(scatter)) < enough * float(np.trace(scatter))
 
 
 def size_that_pays(variances: np.ndarray, total: float, n_features: int) -> int | None:
@@ -292,10 +347,11 @@ def size_that_pays(variances: np.ndarray, total: float, n_features: int) -> int 
     choices = choices_for(n_features)
     if not total > 0.0 or not choices:
         return None
-    kept = np.cumsum(variances) / total
-    enough = next((d for d in choices if kept[d - 1] >= ENOUGH), None)
-    if enough is not None:
-        return enough
-    if n_features >= WIDE:
-        return choices[-1]
-    return next((d for d in choices if kept[d - 1] >= NEARLY_ENOUGH), None)
+    size = least_that_keeps(ENOUGH, choices, variances, total)
+    return choices[-1] if size is None and len(choices) == len(CHOICES) else size
+
+
+def least_that_keeps(enough: float, choices: Sequence[int], variances: np.ndarray, total: float) -> int | None:
+    """The first of some numbers of leading directions that keeps so much of all variance, if any does."""
+    kept = np.cumsum(variances)
+    return next((d for d in choices if kept[d - 1] >= enough * total), None) if total > 0.0 else None

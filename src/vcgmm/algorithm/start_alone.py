@@ -13,7 +13,7 @@ from ..kernels.lloyd import mean_of_groups
 from ..parallel import MOVING, Workers
 from .cells import sort_by_cluster
 from .coreset import rows_at_once
-from .directions import directions_for_few, leading_directions
+from .directions import directions_alone, directions_for_few
 from .hard_steps import asks_for_labels, hard_steps
 from .local_points import LocalPoints
 from .subspace import SearchSettings, improved_labels, lift
@@ -105,10 +105,10 @@ def start_alone(
     advance : callable
         Told how many clusters have been found since the last call.
     """
-    directions = directions_for_few(points, weights, n_clusters, rng)
+    directions, is_wide = directions_for_few(points, weights, n_clusters, rng), True
     if directions is None:
-        directions = leading_directions(points, weights, rng)
-    plan = Plan.of(wishes, is_wide=directions is not None)
+        directions, is_wide = directions_alone(points, weights, rng)
+    plan = Plan.of(wishes, is_wide=is_wide and directions is not None)
     from_labels = directions is not None or not plan.hard  # else means are known, and rows can stay where they are
     if directions is not None:
         seen = points.project(directions)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import torch
 
-from ..algorithm.directions import choices_for
+from ..algorithm.directions import CHOICES, LEAST_GAIN
 from .neighbourhoods import POOL_VALUES
 from .points import GIGABYTE
 from .sums import RUN
@@ -46,7 +46,7 @@ def bytes_needed(n_points: int, n_features: int, itemsize: int, shape: Shape) ->
     # Winners, shares and keys, distances of old winners; keys, places and what a sort of them needs besides.
     per_point = shape.truncation * (4 * 3 + 4 + 4 + 8 * 3) + 64
     # What a start in few dimensions looks at.
-    per_point += 4 * max(choices_for(n_features), default=0)
+    per_point += 4 * min(n_features // LEAST_GAIN, CHOICES[-1])
     # Sums of runs in float32: at least one for each cluster.
     per_run = 4 * n_features * (2 if shape.n_variances else 1)
     # Means, moves and sums in float64 a few times over, lists with what is sorted to make them.
