@@ -13,7 +13,6 @@ pytest.importorskip("triton", reason="tests of the GPU need Triton")
 
 from vcgmm.algorithm.attempts import Attempts
 from vcgmm.algorithm.blocked import BlockedSearch
-from vcgmm.algorithm.directions import RowSample, Sample
 from vcgmm.algorithm.estep import Search, Steps
 from vcgmm.algorithm.local_points import LocalPoints
 from vcgmm.algorithm.models.own import JointSearches, JointSteps
@@ -21,6 +20,7 @@ from vcgmm.algorithm.models.row_search import JointRowSearch
 from vcgmm.algorithm.models.search import JointSearch
 from vcgmm.algorithm.mstep import LocalStatistics, Statistics, as_used, weighted_products
 from vcgmm.algorithm.relocation import Relocating
+from vcgmm.algorithm.row_sample import RowSample, Sample
 from vcgmm.algorithm.row_search import RowSearch
 from vcgmm.algorithm.row_searches import JointRowSteps, LocalRowSearches, RowSearches, RowSteps
 from vcgmm.algorithm.two_level import Cells, Divisible

@@ -103,7 +103,7 @@ def directions_of_wide(points: DevicePoints, weights: np.ndarray, rng: np.random
 
 
 class DeviceSample:
-    """A sample on the device, as `algorithm.directions.RowSample` is one on the host.
+    """A sample on the device, as `algorithm.row_sample.RowSample` is one on the host.
 
     Parameters
     ----------

@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from vcgmm.algorithm.row_sample import ROWS_AT_ONCE, RowSample
+from vcgmm.parallel import Workers
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [30, ROWS_AT_ONCE, 2 * ROWS_AT_ONCE + 7])
+def test_products_with_a_sample_are_those_of_its_rows_and_the_same_bits_for_any_number_of_threads(
+    n: int, dtype: type
+) -> None:
+    rng = np.random.default_rng(6)
+    rows, shares = rng.normal(2.0, 1.0, (n, 40)).astype(dtype), rng.dirichlet(np.ones(n))
+    matrix, signs = rng.normal(size=(40, 5)).astype(dtype), rng.choice(np.array([-1, 1], dtype), n)
+    R = np.sqrt(n * shares)[:, None] * (rows - shares @ rows)
+    found = []
+    for n_threads in (1, 2, 5):
+        with Workers(n_threads) as workers:
+            sample = RowSample(rows.copy(), shares, workers)
+            found.append((sample.scatter_times(matrix), sample.scatter_within(matrix), sample.sums(signs, 7)))
+            assert sample.total == pytest.approx((R**2).sum(), rel=1e-4)
+            np.testing.assert_allclose(sample.scatter(), R.T @ R, rtol=1e-3, atol=1e-3 * n)
+    times, within, sums = found[0]
+    exact = [R.T @ R @ matrix, matrix.T @ R.T @ R @ matrix, np.stack([signs[i::7] @ R[i::7] for i in range(7)])]
+    for one, wanted in zip((times, within, sums), exact, strict=True):
+        assert one.dtype == dtype
+        np.testing.assert_allclose(
+            one, wanted, atol=1e-5 * abs(wanted).max() * (1 if dtype == np.float32 else 1e-8)
+        )
+    for others in found[1:]:
+        for one, other in zip(found[0], others, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_tails_are_those_of_what_is_left_out() -> None:
+    rng = np.random.default_rng(9)
+    either = 5.0 * rng.integers(0, 2, 4000)
+    rows = np.stack([rng.normal(size=4000), either, rng.random(4000) < 0.01], axis=1)
+    sample = RowSample(rows, np.full(4000, 1 / 4000), Workers(1))
+    axes = np.eye(3)
+    assert sample.tails_beyond(axes[:, 1:]) == pytest.approx(3.0, rel=0.15)
+    assert sample.tails_beyond(axes[:, [0, 2]]) == pytest.approx(1.0, rel=0.02)
+    assert sample.tails_beyond(axes[:, :2]) > 50.0
+    assert sample.tails_beyond(axes) == 0.0
