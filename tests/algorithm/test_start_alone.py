@@ -238,3 +238,33 @@ def test_wide_rows_end_at_means_of_points(max_iter: int) -> None:
     spread = float(weights @ ((points - total) ** 2).sum(axis=1))
     assert float(weights @ squares.min(axis=1)) < 0.5 * spread
     assert (squares.min(axis=0) > 0.0).mean() > 0.9  # but for clusters of one point, no centre stands on one
+
+
+def middling(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Overlapping blobs in 40 of 128 directions, and a quarter of the variance noise in all; rows and weights."""
+    rng = np.random.default_rng(seed)
+    directions = np.linalg.qr(rng.normal(size=(128, 40)))[0].T
+    points = (rng.normal(size=(60, 40))[rng.integers(0, 60, n)] + 0.7 * rng.normal(size=(n, 40))) @ directions
+    points += np.sqrt(points.var(axis=0).sum() * 0.25 / 0.75 / 128) * rng.normal(size=(n, 128))
+    return points.astype(np.float32), rng.uniform(0.5, 2.0, n)
+
+
+@pytest.mark.parametrize(("max_iter", "hard"), [(0, False), (1, False), (4, False), (4, True)])
+def test_few_directions_of_rows_of_middling_width_are_as_good_and_do_not_depend_on_threads(
+    max_iter: int, hard: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    points, weights = middling(6000)
+    taken = module.directions_alone(local(points), weights, np.random.default_rng(0))
+    assert taken[0].shape == (128, 48)
+    few = centres_of(points, weights, max_iter, hard=hard)
+    np.testing.assert_array_equal(few, centres_of(points, weights, max_iter, n_threads=3, hard=hard))
+    monkeypatch.setattr(module, "directions_alone", lambda *_: (None, False))
+    all_of_them = centres_of(points, weights, max_iter, hard=hard)
+    assert (few != all_of_them).any()
+    assert error_of(points, weights, few) < 1.01 * error_of(points, weights, all_of_them)
+
+
+def test_rows_of_middling_width_have_no_iterations_unless_they_are_asked_for() -> None:
+    points, weights = middling(3000)
+    np.testing.assert_array_equal(centres_of(points, weights, None), centres_of(points, weights, 0))
+    assert (centres_of(points, weights, 5) != centres_of(points, weights, 0)).any()
