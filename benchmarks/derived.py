@@ -1,4 +1,4 @@
-"""Sets of other shapes, made of the prepared ones: what no setting was chosen for.
+"""Sets of other shapes, made of the prepared ones.
 
     python benchmarks/derived.py FOLDER                            # all of them
     python benchmarks/derived.py FOLDER --sets descriptors pairs   # some
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from rich.console import Console
 from rich.progress import track
-from sets import CIFAR10_TRAIN, load
+from sets import CIFAR10_TRAIN, load, read
 
 #: Images that are looked at together.
 BATCH = 500
@@ -46,7 +46,7 @@ def of_length_one(X: np.ndarray) -> np.ndarray:
 
 def images() -> np.ndarray:
     """CIFAR-10's training images without the paper's noise, (50,000, 3, 32, 32), float32."""
-    return np.floor(load("cifar10")).reshape(CIFAR10_TRAIN, 3, 32, 32)
+    return read("cifar10")[:CIFAR10_TRAIN].astype(np.float32).reshape(CIFAR10_TRAIN, 3, 32, 32)
 
 
 def batches(X: np.ndarray) -> Iterator[np.ndarray]:
@@ -91,7 +91,7 @@ def pixels(rng: Rng) -> np.ndarray:  # noqa: ARG001 - all sets are made alike
 
 
 def patches(channels: int, side: int, each: int, rng: Rng) -> np.ndarray:
-    """Windows of CIFAR-10's images, `each` of them an image, in no order."""
+    """Windows of the first so many channels of CIFAR-10's images, `each` of them an image, in no order."""
     X = images()[:, :channels]
     found = []
     for batch in track(list(batches(X)), "patches", transient=True):
@@ -144,7 +144,7 @@ def contrast_normalised(X: np.ndarray) -> np.ndarray:
 
 
 def pooled_filters(rng: Rng) -> np.ndarray:
-    """Images behind 192 random whitened 6 × 6 filters, rectified and averaged by quarters, 50,000 × 768."""
+    """Images behind 192 random whitened 6 × 6 filters, averaged by quarters, of length one, 50,000 × 768."""
     some = contrast_normalised(patches(3, 6, 1, rng)[:20_000])
     centre = some.mean(axis=0)
     values, vectors = np.linalg.eigh(np.cov((some - centre).T))
@@ -152,7 +152,7 @@ def pooled_filters(rng: Rng) -> np.ndarray:
     filters = whiten @ of_length_one((some - centre)[rng.choice(len(some), 192, replace=False)] @ whiten).T
     found = []
     for batch in track(list(batches(images())), "pooled_filters", transient=True):
-        windows = sliding_window_view(batch, (6, 6), axis=(2, 3))[:, :, ::2, ::2][:, :, :14, :14]
+        windows = sliding_window_view(batch, (6, 6), axis=(2, 3))[:, :, ::2, ::2]
         rows = contrast_normalised(np.moveaxis(windows, 1, 3).reshape(-1, 108)) - centre
         answers = np.maximum((rows @ filters).astype(np.float32) - 0.5, 0).reshape(-1, 2, 7, 2, 7, 192)
         found.append(answers.mean(axis=(2, 4)).reshape(len(batch), 768))
@@ -192,7 +192,9 @@ def main() -> None:
             console.print(f"{name}: is there")
             continue
         X = np.ascontiguousarray(DERIVED[name](np.random.default_rng(arguments.seed)), dtype=np.float32)
-        np.save(path, X)
+        unfinished = path.with_suffix(".part.npy")
+        np.save(unfinished, X)
+        unfinished.rename(path)
         console.print(f"{name}: {len(X):,} × {X.shape[1]}")
 
 

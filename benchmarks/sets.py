@@ -14,10 +14,16 @@ CIFAR10_TRAIN = 50_000
 
 
 def load(name: str) -> np.ndarray:
-    """$VCGMM_DATA/NAME.npy (default ~/.cache/vcgmm) in its own dtype, or the .npy file of that path.
+    """A set as it is fitted: of cifar10 the training images, with uniform noise in [0, 1) as the paper has it."""
+    X = read(name)
+    if name == "cifar10":
+        noise = np.random.default_rng(0).random((CIFAR10_TRAIN, X.shape[1]), dtype=np.float32)
+        return X[:CIFAR10_TRAIN] + noise
+    return X
 
-    Of cifar10 it is the training images, with the uniform noise in [0, 1) that the paper adds.
-    """
+
+def read(name: str) -> np.ndarray:
+    """$VCGMM_DATA/NAME.npy (default ~/.cache/vcgmm) in its own dtype, or the .npy file of that path."""
     if name.endswith(".npy"):
         path = Path(name)
     else:
@@ -28,7 +34,4 @@ def load(name: str) -> np.ndarray:
             f"{path} is missing: put the set there as an (N, D) array, or point VCGMM_DATA elsewhere."
         )
     X: np.ndarray = np.load(path)
-    if name == "cifar10":
-        noise = np.random.default_rng(0).random((CIFAR10_TRAIN, X.shape[1]), dtype=np.float32)
-        return X[:CIFAR10_TRAIN] + noise
     return X

@@ -14,7 +14,6 @@ from vcgmm.algorithm.directions import (
     FEW_FEATURES,
     LEAST_GAIN,
     cannot_pay,
-    choices_alone,
     choices_for,
     directions_alone,
     directions_for_few,
@@ -264,6 +263,10 @@ def spread_as(shares: list[tuple[int, float]], D: int, n: int = 3000) -> np.ndar
         (128, [(48, 0.95)], 48, False),  # more than a third of the features
         (128, [(32, 0.5), (16, 0.35)], 48, False),  # nearly enough, where nothing is enough
         (160, [(48, 0.6), (16, 0.25)], 64, False),
+        (128, [(32, 0.84), (16, 0.10)], 48, False),  # 32 would be nearly enough, 48 are enough
+        (191, [(16, 0.95)], 16, True),
+        (63, [(16, 0.85)], None, False),  # rows of middling width begin at 64 features
+        (64, [(16, 0.82)], 16, False),
         (95, [(48, 0.95)], None, False),  # more than half of the features
         (96, [(48, 0.95)], 48, False),
         (63, [(32, 0.95)], None, False),
@@ -281,7 +284,7 @@ def test_fewer_directions_are_enough_where_no_fit_follows(
     assert (None if directions is None else directions.shape[1]) == size
     assert found_so == as_in_a_fit
     if as_in_a_fit:
-        np.testing.assert_array_equal(directions, directions_of(points))
+        assert captured(directions[:, :8], directions_of(points)) > 0.9
     elif size is not None:
         assert directions_of(points) is None
         np.testing.assert_allclose(directions.T @ directions, np.eye(size), atol=1e-5)
@@ -298,9 +301,11 @@ def test_what_is_left_out_must_not_be_sparse() -> None:
 
 
 def test_few_rows_have_no_more_directions_than_half_as_many() -> None:
-    points = spread_as([(40, 0.95)], 128)
-    assert max(choices_alone(128)) == 64
-    assert alone_of(points[:96])[0].shape[1] <= 48
+    points = np.random.default_rng(10).normal(size=(96, 128)).astype(np.float32)
+    variances = np.linalg.svd(points - points.mean(axis=0))[1] ** 2
+    assert variances[:64].sum() > module.ENOUGH * variances.sum() > variances[:48].sum()
+    directions, _ = alone_of(points)
+    assert directions.shape == (128, 48)  # which seem to be nearly enough; 64 would seem to be more than that
 
 
 @pytest.mark.parametrize("D", [64, 128, 160])

@@ -45,3 +45,20 @@ def test_tails_are_those_of_what_is_left_out() -> None:
     assert sample.tails_beyond(axes[:, [0, 2]]) == pytest.approx(1.0, rel=0.02)
     assert sample.tails_beyond(axes[:, :2]) > 50.0
     assert sample.tails_beyond(axes) == 0.0
+
+
+def test_a_row_of_twice_the_weight_counts_as_two() -> None:
+    rng = np.random.default_rng(11)
+    rows, times, axes = rng.exponential(size=(500, 6)), rng.integers(1, 5, 500), np.eye(6)[:, :2]
+    one = RowSample(rows.copy(), times / times.sum(), Workers(1)).tails_beyond(axes)
+    many = np.repeat(rows, times, axis=0)
+    other = RowSample(many, np.full(len(many), 1 / len(many)), Workers(1)).tails_beyond(axes)
+    assert one == pytest.approx(other, rel=1e-9)
+    assert one > 5.0
+
+
+def test_what_rounding_leaves_has_no_tails() -> None:
+    rng = np.random.default_rng(12)
+    directions = np.linalg.qr(rng.normal(size=(80, 5)))[0].astype(np.float32)
+    rows = (rng.standard_cauchy((400, 5)) @ directions.T).astype(np.float32)
+    assert RowSample(rows, np.full(400, 1 / 400), Workers(1)).tails_beyond(directions) == 0.0

@@ -17,10 +17,10 @@ ENOUGH = 0.9
 #: With fewer features than this for each dimension, a projection gains too little.
 LEAST_GAIN = 3
 
-#: Where no fit follows, less is enough for rows of middling width, and a projection gains something if it leaves
-#: out half of the features, and so many of them.
+#: Where no fit follows, less is enough for rows of so many features up to those that have all choices, and half of
+#: the features are few enough.
+MIDDLING = 64
 NEARLY_ENOUGH = 0.8
-LEAST_SPARED = 32
 
 #: Not if what it leaves out is 0 or nearly so in most rows and large in some, which may be what tells clusters
 #: apart: mean of fourth powers over squared mean of squares, which is 3 of normal numbers.
@@ -38,7 +38,7 @@ FEW_ROWS = 1024
 SAMPLE = 2048
 SPARE = 8
 
-#: Up to so many features, all directions are found from the scatter of the sample as a whole.
+#: Up to so many features, all directions are found from the scatter of the sample as a whole, where a fit follows.
 FEW_FEATURES = 128
 
 
@@ -63,35 +63,41 @@ def leading_directions(points: LocalPoints, weights: np.ndarray, rng: np.random.
 def directions_alone(
     points: LocalPoints, weights: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray | None, bool]:
-    """As `leading_directions`, and whether these are what a fit would take: where none follows, fewer will do.
+    """As `leading_directions`, where no fit follows: there rows of middling width are content with less.
 
     Parameters
     ----------
     points, weights, rng : as in `leading_directions`
+
+    Returns
+    -------
+    directions : (D, d) float, or None
+    pay_in_fits : bool
+        Whether so many of them would pay in a fit too.
     """
-    n_features, dtype = points.n_features, points.frame.dtype
+    n_features = points.n_features
+    if n_features < MIDDLING or len(choices_for(n_features)) == len(CHOICES):
+        leading = leading_directions(points, weights, rng)
+        return leading, leading is not None
     rows = draw_sample(len(points), n_features, rng)
     if rows is None:
         return None, False
     sample = _sampled(points, weights, rows)
-    if len(choices_for(n_features)) == len(CHOICES):
-        return directions_of_sample(sample, n_features, dtype, rng), True
     scatter = sample.scatter()
-    choices = [d for d in choices_alone(n_features) if 2 * d <= len(rows)]
-    if cannot_pay(scatter, choices, NEARLY_ENOUGH):
+    total = float(np.trace(scatter))
+    choices = [d for d in CHOICES if 2 * d <= min(n_features, len(rows))]
+    if not total > 0.0 or cannot_pay(scatter, choices, NEARLY_ENOUGH):
         return None, False
     variances, directions = (found[..., ::-1] for found in np.linalg.eigh(scatter))
-    total = float(np.trace(scatter))
-    size = size_that_pays(variances, total, n_features)
-    if size is not None:
-        return np.ascontiguousarray(directions[:, :size], dtype=dtype), True
-    size = least_that_keeps(ENOUGH, choices, variances, total) or least_that_keeps(
-        NEARLY_ENOUGH, choices, variances, total
-    )
+    of_fits = size_that_pays(variances, total, n_features)
+    enough = of_fits or least_that_keeps(ENOUGH, choices, variances, total)
+    size = enough or least_that_keeps(NEARLY_ENOUGH, choices, variances, total)
     if size is None:
         return None, False
-    leading = np.ascontiguousarray(directions[:, :size], dtype=dtype)
-    return (leading, False) if sample.tails_beyond(leading) < SPARSE else (None, False)
+    leading = np.ascontiguousarray(directions[:, :size], dtype=points.frame.dtype)
+    if of_fits is None and sample.tails_beyond(leading) >= SPARSE:
+        return None, False
+    return leading, of_fits is not None
 
 
 def directions_for_few(
@@ -200,11 +206,6 @@ def principal_directions(
 def choices_for(n_features: int) -> list[int]:
     """Numbers of dimensions that are few enough beside so many features; none, where no projection can pay."""
     return [d for d in CHOICES if LEAST_GAIN * d <= n_features]
-
-
-def choices_alone(n_features: int) -> list[int]:
-    """As `choices_for`, where no fit follows."""
-    return [d for d in CHOICES if d <= min(n_features // 2, n_features - LEAST_SPARED)]
 
 
 def rows_for_directions(n_features: int) -> float:

@@ -12,6 +12,9 @@ from ..parallel import Workers
 #: Rows of the sample that a thread multiplies at once.
 ROWS_AT_ONCE = 512
 
+#: A share of all squares that rounding may leave.
+ROUNDING = 1e-6
+
 
 class Sample(Protocol):
     """Some rows R (n, D) about their mean, each times the root of its weight, wherever they are."""
@@ -51,7 +54,7 @@ class RowSample:
     """
 
     def __init__(self, rows: np.ndarray, shares: np.ndarray, workers: Workers) -> None:
-        self._rows, self._workers = rows, workers
+        self._rows, self._shares, self._workers = rows, shares, workers
         rows -= shares.astype(rows.dtype) @ rows
         if shares.min() < shares.max():
             rows *= np.sqrt(len(rows) * shares)[:, None].astype(rows.dtype)
@@ -96,16 +99,17 @@ class RowSample:
         return self._over_blocks((basis.shape[1],) * 2, square)
 
     def tails_beyond(self, directions: np.ndarray) -> float:
-        """Mean of fourth powers over the squared mean of squares of what directions (D, d) leave of the rows.
+        """Weighted mean of fourth powers over squared mean of squares of what directions (D, d) leave of the rows.
 
-        0 where they leave nothing.
+        Sums of both over the features are compared; 0 where nothing is left but rounding.
         """
         left = self._rows - (self._rows @ directions) @ directions.T
-        squares = left * left
-        of_feature = squares.mean(axis=0, dtype=np.float64)
-        fourth = (squares * squares).mean(axis=0, dtype=np.float64)
-        mean = float((of_feature**2).sum())
-        return float(fourth.sum()) / mean if mean > 0.0 else 0.0
+        squares = (left * left).astype(np.float64)  # times the weights that rows have
+        if not squares.sum() > ROUNDING * self.total:
+            return 0.0
+        weights = np.maximum(len(left) * self._shares, np.finfo(np.float64).tiny)
+        fourth = (squares * squares / weights[:, None]).mean(axis=0)
+        return float(fourth.sum() / (squares.mean(axis=0) ** 2).sum())
 
     def _over_blocks(
         self, shape: tuple[int, ...], of_block: Callable[[np.ndarray, np.ndarray], None]
