@@ -176,8 +176,8 @@ def two_level(
     Where rows are wide, all that and five EM iterations happen in their leading principal directions, up to 64 of
     them; fewer where clusters are few, rows up to 1,024 for each, and these keep half of the variance.  Rows of 64
     to 191 features are looked at in half as many directions or fewer where these keep four fifths of the variance,
-    without iterations unless they are asked for.  The cost is O(N' sqrt(C) D), and the error mostly some percent above that of a fit, which would go on from here:
-    `VCGMM(n_clusters, init=centers)`.
+    without iterations unless they are asked for.  The cost is O(N' sqrt(C) D), and the error mostly some percent
+    above that of a fit, which would go on from here: `VCGMM(n_clusters, init=centers)`.
 
     Parameters
     ----------
@@ -220,7 +220,7 @@ def two_level(
     -------
     (n_clusters, D) float64 array
         Weighted means of points that were looked at, each of those of one cluster.  (Without iterations, of those
-        that Lloyd steps looked at; then a few centres may be no row's nearest.)
+        that Lloyd steps looked at, unless in few directions; then a few centres may be no row's nearest.)
 
     Examples
     --------
