@@ -11,14 +11,16 @@ from vcgmm.algorithm import reference
 from vcgmm.kernels.greedy import (
     BATCH_SHARE,
     LARGEST_BATCH,
-    candidate_distances,
     draw_index,
     gain_of,
     seed_cells,
+    survey_candidates,
     take_best,
 )
 from vcgmm.kernels.lloyd import lay_in_blocks, spread_rows
+from vcgmm.kernels.nearest_tiles import HEIGHT
 from vcgmm.kernels.selection import LANES
+from vcgmm.kernels.vectors import lanes
 
 pytestmark = pytest.mark.interpreted
 
@@ -57,17 +59,29 @@ def test_draws_follow_the_masses() -> None:
 # ------------------------------------------------------------------------------------------------------- distances
 
 
+def surveyed(
+    rows: np.ndarray, picks: list[int], masses: np.ndarray | None = None, distances: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Distances of all rows to those picked, and what each of these would save."""
+    n, dtype, m = len(rows), rows.dtype, -(-len(picks) // HEIGHT) * HEIGHT
+    room = -(-n // LANES) * LANES
+    squares, at, costs = np.zeros(room, dtype), np.zeros(room, dtype), np.zeros(room, dtype)
+    squares[:n] = (rows**2).sum(axis=1, dtype=dtype)
+    if masses is not None and distances is not None:
+        at[:n], costs[:n] = masses, distances
+    blocks = np.empty((room // LANES, rows.shape[1], LANES), dtype)
+    lay_in_blocks(n, rows, blocks)
+    out, gains = np.empty((m, room), dtype), np.empty(len(picks), dtype)
+    survey_candidates(
+        n, len(picks), rows, blocks, squares, at, costs, np.array([*picks, -1]),
+        np.empty((m + 1, rows.shape[1]), dtype), np.empty(m + 1, dtype), out,
+        np.empty((m + 1, lanes(dtype.itemsize)), dtype), np.empty(m + 1, np.int64), gains,
+    )  # fmt: skip
+    return out[: len(picks), :n], gains
+
+
 def distances_of(rows: np.ndarray, picks: list[int]) -> np.ndarray:
-    out = np.empty((len(picks), len(rows)), rows.dtype)
-    squares = (rows**2).sum(axis=1, dtype=rows.dtype)
-    chosen = np.empty((len(picks) + 1, rows.shape[1]), rows.dtype)
-    products = np.empty((len(picks) + 2, LANES), rows.dtype)
-    blocks = np.empty((-(-len(rows) // LANES), rows.shape[1], LANES), rows.dtype)
-    lay_in_blocks(len(rows), rows, blocks)
-    candidate_distances(
-        len(rows), len(picks), rows, blocks, squares, np.array([*picks, -1]), chosen, products, out
-    )
-    return out
+    return surveyed(rows, picks)[0]
 
 
 @pytest.mark.parametrize(("dtype", "rtol"), [(np.float32, 1e-4), (np.float64, 1e-12)])
@@ -107,6 +121,23 @@ def test_near_rows_far_from_the_origin_keep_their_digits() -> None:
 
 def naive_gains(masses: np.ndarray, distances: np.ndarray, candidates: np.ndarray) -> np.ndarray:
     return np.maximum(distances - candidates, 0.0) @ masses
+
+
+@pytest.mark.parametrize(("dtype", "rtol"), [(np.float32, 1e-4), (np.float64, 1e-12)])
+@given(st.integers(1, 2 * LANES + 3), st.integers(1, 9), st.sampled_from([0.0, 1e3]), st.integers(0, 1000))
+def test_candidates_come_with_what_they_save(
+    dtype: type, rtol: float, n: int, n_picks: int, offset: float, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    rows = (offset + rng.normal(size=(n, 3))).astype(dtype)
+    rows[n // 2 :] = rows[: n - n // 2]  # equal ones, at whose distance rounding would be most of it
+    picks = rng.integers(0, n, n_picks).tolist()
+    masses, distances = rng.random(n).astype(dtype), (8 * rng.random(n)).astype(dtype)
+    exact = reference.squared_distances(rows.astype(np.float64), rows.astype(np.float64))[picks]
+    gains = surveyed(rows, picks, masses, distances)[1]
+    expected = naive_gains(masses.astype(np.float64), distances.astype(np.float64), exact)
+    slack = 40 * np.finfo(dtype).eps * 3 * offset**2 * masses.sum()  # what products lose so far from the origin
+    np.testing.assert_allclose(gains, expected, rtol=rtol, atol=slack + 1e-5 * rtol)
 
 
 @pytest.mark.parametrize(("dtype", "rtol"), [(np.float32, 1e-5), (np.float64, 1e-13)])

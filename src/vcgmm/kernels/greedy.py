@@ -14,14 +14,14 @@ import numpy as np
 from .distances import local_rows, squared_distance
 from .jit import kernel, part
 from .lloyd import lay_in_blocks, spread_rows
+from .nearest_tiles import padded
+from .seed_tiles import CANCELLED, distances_and_savings
 from .selection import LANES
+from .vectors import VECTOR_BYTES
 
 #: Most seeds taken from one batch of candidates, and the share of the seeds before it that a batch may add.
 LARGEST_BATCH = 8
 BATCH_SHARE = 4
-
-#: Distances below this share of the squared norms are rounding, in float32: they are taken anew, directly.
-CANCELLED = 1e-5
 
 
 @part
@@ -50,49 +50,66 @@ def draw_index(
 
 
 @part
-def candidate_distances(
+def survey_candidates(
     n: int,
     n_candidates: int,
     rows: np.ndarray,
     blocks: np.ndarray,
     squares: np.ndarray,
+    masses: np.ndarray,
+    distances: np.ndarray,
     picks: np.ndarray,
     chosen: np.ndarray,
-    products: np.ndarray,
+    chosen_squares: np.ndarray,
     out: np.ndarray,
+    saved: np.ndarray,
+    flags: np.ndarray,
+    gains: np.ndarray,
 ) -> None:
-    """out[b, i] = ||rows[i] - rows[picks[b]]||^2, exactly 0 for equal rows.
+    """out[b, i] = ||rows[i] - rows[picks[b]]||^2, exactly 0 for equal rows, and by how much b lowers the error.
 
     Parameters
     ----------
     rows : (n, D) float, IN
     blocks : (>= n / LANES, D, LANES) float, IN, the rows as `lloyd.lay_in_blocks` lays them
-    squares : (n,) float, IN, squared norms of the rows
+    squares : (whole blocks,) float, IN, squared norms of the rows, 0 for no row
+    masses, distances : (whole blocks,) float, IN, the error is sum_i masses[i] distances[i]; 0 for no row
     picks : (>= n_candidates,) int64, IN
-    chosen : (>= n_candidates, D) float, scratch
-    products : (>= n_candidates, LANES) float, scratch
-    out : (n_candidates, n) float, OUT
+    chosen : (>= m, D) float, scratch, m the multiple of HEIGHT from n_candidates on
+    chosen_squares, flags : (>= m,) float and int64, scratch
+    out : (m, whole blocks) float, OUT
+    saved : (>= m, lanes) float, scratch
+    gains : (>= n_candidates,) float, OUT
     """
-    zero, one = rows.dtype.type(0), rows.dtype.type(1)
-    tiny = rows.dtype.type(CANCELLED)
-    for b in range(n_candidates):
+    zero, tiny = rows.dtype.type(0), rows.dtype.type(CANCELLED)
+    m = padded(n_candidates)
+    for b in range(m):
+        pick = picks[min(b, n_candidates - 1)]
         for d in range(rows.shape[1]):
-            chosen[b, d] = rows[picks[b], d]
+            chosen[b, d] = rows[pick, d]
+        chosen_squares[b] = squares[pick]
+        for lane in range(saved.shape[1]):
+            saved[b, lane] = zero
+    for b in range(n_candidates):
+        gains[b] = zero
     for block in range((n + LANES - 1) // LANES):
         low = block * LANES
-        np.dot(chosen[:n_candidates], blocks[block], products[:n_candidates])
+        for b in range(m):
+            flags[b] = 0
+        distances_and_savings(
+            chosen[:m], chosen_squares[:m], blocks[block], squares, masses, distances, low, out, saved, flags
+        )
         for b in range(n_candidates):
-            square = squares[picks[b]]
-            suspects = zero  # counted as a float, so that the loop stays one of vectors
-            for j in range(min(LANES, n - low)):
-                both = square + squares[low + j]
-                value = both - (products[b, j] + products[b, j])
-                out[b, low + j] = value
-                suspects += one if value < tiny * both else zero
-            if suspects > zero:
-                for i in range(low, min(low + LANES, n)):
-                    if out[b, i] < tiny * (square + squares[i]):
-                        out[b, i] = squared_distance(rows, i, rows, picks[b])
+            if flags[b] == 0:
+                continue
+            for i in range(low, min(low + LANES, n)):
+                value = out[b, i]
+                if value < tiny * (chosen_squares[b] + squares[i]):
+                    out[b, i] = squared_distance(rows, i, rows, picks[b])
+                    gains[b] += masses[i] * (max(distances[i] - out[b, i], zero) - max(distances[i] - value, zero))
+    for b in range(n_candidates):
+        for lane in range(saved.shape[1]):
+            gains[b] += saved[b, lane]
 
 
 @part
@@ -173,12 +190,30 @@ def seed_cells(
     """
     n_features = points.shape[1]
     n_trials = uniforms.shape[1]
-    most = LARGEST_BATCH * n_trials
+    most = padded(LARGEST_BATCH * n_trials)
     picks = np.empty(most, np.int64)
     chosen = np.empty((most, n_features), points.dtype)
-    products = np.empty((most, LANES), points.dtype)
+    chosen_squares = np.empty(most, points.dtype)
+    saved = np.empty((most, VECTOR_BYTES // points.itemsize), points.dtype)
+    flags = np.empty(most, np.int64)
     gains = np.empty(most, points.dtype)
     known_at = np.empty(most, np.int64)
+    largest, most_rows = int(np.int64(0)), int(np.int64(0))
+    for place in range(first, last):
+        cell = cells[place]
+        size, wanted = cell_start[cell + 1] - cell_start[cell], seed_start[cell + 1] - seed_start[cell]
+        if wanted > 0:
+            largest, most_rows = max(largest, size), max(most_rows, min(size, sample_per_seed * wanted))
+    n_blocks = (most_rows + LANES - 1) // LANES
+    # Once for all cells: memory of this size goes back to the system whenever it is let go.
+    spread = np.empty(largest, np.int64)
+    rows = np.empty((most_rows, n_features), points.dtype)
+    squares = np.empty(n_blocks * LANES, points.dtype)
+    blocks = np.empty((n_blocks, n_features, LANES), points.dtype)
+    masses = np.empty(n_blocks * LANES, points.dtype)
+    running = np.empty(most_rows, np.float64)
+    distances = np.empty(n_blocks * LANES, points.dtype)
+    flat = np.empty(most * n_blocks * LANES, points.dtype)
     for place in range(first, last):
         cell = cells[place]
         low, high = cell_start[cell], cell_start[cell + 1]
@@ -190,17 +225,15 @@ def seed_cells(
             potentials[c] = 0.0
         if n == 0:
             continue
-        spread = np.empty(size, np.int64)
         spread_rows(order, low, high, n, uniforms[begin, 0], spread)
-        rows = np.empty((n, n_features), points.dtype)
-        squares = np.empty(n, points.dtype)
+        room = (n + LANES - 1) // LANES * LANES
         local_rows(points, spread, int(np.int64(0)), n, points[order[low]].copy(), rows, squares)
-        blocks = np.empty(((n + LANES - 1) // LANES, n_features, LANES), points.dtype)
         lay_in_blocks(n, rows, blocks)
-        masses = np.empty(n, points.dtype)
-        running = np.empty(n, np.float64)
-        distances = np.empty(n, points.dtype)
-        flat = np.empty(most * n, points.dtype)
+        for i in range(n, room):
+            squares[i] = 0
+            masses[i] = 0
+        for i in range(room):
+            distances[i] = 0
         sampled, whole = 0.0, 0.0
         for i in range(size):
             whole += weights[spread[i]]
@@ -211,7 +244,10 @@ def seed_cells(
         factor = whole / sampled
         picks[0] = draw_index(running, n, uniforms[begin, 0])
         alone = int(np.int64(1))
-        candidate_distances(n, alone, rows, blocks, squares, picks, chosen, products, flat[:n].reshape(1, n))
+        survey_candidates(
+            n, alone, rows, blocks, squares, masses, distances, picks, chosen, chosen_squares,
+            flat[: padded(alone) * room].reshape(padded(alone), room), saved, flags, gains,
+        )  # fmt: skip
         for i in range(n):
             distances[i] = flat[i]
         seeds[begin] = spread[picks[0]]
@@ -230,10 +266,12 @@ def seed_cells(
             n_candidates = batch * n_trials
             for b in range(n_candidates):
                 picks[b] = draw_index(running, n, uniforms[c + b // n_trials, b % n_trials])
-                gains[b] = np.inf
-                known_at[b] = -1
-            candidates = flat[: n_candidates * n].reshape(n_candidates, n)
-            candidate_distances(n, n_candidates, rows, blocks, squares, picks, chosen, products, candidates)
+                known_at[b] = 0
+            candidates = flat[: padded(n_candidates) * room].reshape(padded(n_candidates), room)
+            survey_candidates(
+                n, n_candidates, rows, blocks, squares, masses, distances, picks, chosen, chosen_squares,
+                candidates, saved, flags, gains,
+            )  # fmt: skip
             found = int(np.int64(0))
             while found < batch:
                 best = take_best(found, n, n_candidates, masses, distances, candidates, gains, known_at)
@@ -241,8 +279,7 @@ def seed_cells(
                     break
                 lowered = 0.0
                 for i in range(n):
-                    if candidates[best, i] < distances[i]:
-                        distances[i] = candidates[best, i]
+                    distances[i] = min(distances[i], candidates[best, i])
                     lowered += np.float64(masses[i]) * np.float64(distances[i])
                 seeds[c] = spread[picks[best]]
                 potentials[c] = lowered * factor
