@@ -22,6 +22,7 @@ from pathlib import Path
 import numpy as np
 from bench_process import BenchProcess
 from peers_report import report
+from peers_tables import page
 from results import Results
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -148,6 +149,7 @@ def main() -> None:
     parser.add_argument("--patience", type=float, default=30.0, help="seconds beyond which a fit is not repeated")
     parser.add_argument("--output", type=Path, default=Path("docs/benchmarks/peers.csv"))
     parser.add_argument("--pictures", type=Path, default=Path("docs/images"))
+    parser.add_argument("--tables", type=Path, help="all tables as Markdown, into this file")
     parser.add_argument("--only-ours", action="store_true", help="leave the peers out")
     parser.add_argument("--report", action="store_true", help="measure nothing")
     arguments = parser.parse_args()
@@ -161,6 +163,8 @@ def main() -> None:
                 measure(name, c, arguments, results, systems, progress)
     console.print(f"{platform.processor() or platform.machine()}, {arguments.threads} threads")
     report(results.rows, arguments.sets, arguments.pictures, console)
+    if arguments.tables is not None:
+        arguments.tables.write_text(page(results.rows, arguments.sets))
 
 
 if __name__ == "__main__":
