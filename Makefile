@@ -48,7 +48,7 @@ lint: $(READY_TEST) ## style, types and import direction alone
 	$(BIN)/lint-imports
 
 bench: $(READY_BENCH) ## us and the peers on the sets in $$VCGMM_DATA: table, CSV, pictures; goes on where it stopped
-	$(BIN)/python benchmarks/peers.py
+	$(BIN)/python benchmarks/peers.py --tables docs/benchmarks/peers.md
 
 paper: $(READY_DEMO) ## the paper's tables and figures from the sets in $$VCGMM_DATA (quick look: make paper PAPER="--seeds 5")
 	$(BIN)/python benchmarks/paper.py $(PAPER)

@@ -3,7 +3,7 @@
     make bench                                                     # all sets, resumes where it stopped
     python benchmarks/peers.py --sets kdd rna --seeds 3            # some of them
     python benchmarks/peers.py --sets vectors.npy:4096             # any .npy file, with a number of clusters
-    python benchmarks/peers.py --report                            # tables and pictures from what was measured
+    python benchmarks/peers.py --report --tables page.md           # tables and pictures from what was measured
 
 Every library runs in a process of its own that holds the data as C-ordered float32, warmed up before the clock
 starts; one fit runs at a time, ours and the peers' in turn, all on the same number of threads.  The error is
@@ -164,7 +164,8 @@ def main() -> None:
     console.print(f"{platform.processor() or platform.machine()}, {arguments.threads} threads")
     report(results.rows, arguments.sets, arguments.pictures, console)
     if arguments.tables is not None:
-        arguments.tables.write_text(page(results.rows, arguments.sets))
+        arguments.tables.parent.mkdir(parents=True, exist_ok=True)
+        arguments.tables.write_text(page(results.rows, arguments.sets), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -88,7 +88,8 @@ def draw(compared: Compared, folder: Path) -> None:
     axes.set_yticks(
         [0, 1, 2, 5, 10, 20, 50, 100, 200, 400], ["0", "1", "2", "5", "10", "20", "50", "100", "200", "400"]
     )
-    top = max(compared.above_best(point) for point in [*compared.ours, *peers])
+    drawn = [*compared.ours, *peers, *([default] if default is not None and default.n_runs else [])]
+    top = max(compared.above_best(point) for point in drawn)
     axes.set_ylim(-0.1, 1.3 * max(top, 2))
     axes.set_xlabel("seconds")
     axes.set_ylabel("quantization error above the best, %")

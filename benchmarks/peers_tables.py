@@ -1,7 +1,8 @@
-"""The results of `peers.py` as a page of Markdown: the closest point of every set, then all points of each."""
+"""The results of `peers.py` as a page of Markdown: the closest point of every set, then front and peers."""
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from statistics import median
 
@@ -20,10 +21,12 @@ def page(rows: list[dict[str, str]], sets: list[tuple[str, int]]) -> str:
 def closest_points(found: list[Compared]) -> str:
     """For every set the peer that comes closest, and all others below what is hoped for."""
     ratios = [peer.ratio for compared in found for peer in compared.peers]
+    reached = [ratio for ratio in ratios if ratio]
     lines = [
-        f"{len(ratios)} points of peers, {sum(ratio >= HOPED_FOR for ratio in ratios)} at {HOPED_FOR:g} or more"
-        + (f"; the median ratio is {median(ratios):.3g}.\n" if ratios else ".\n"),
-        "| rows | C | peer | its time, error | ours, no worse | ratio | points at 3 or more | default |",
+        f"{len(ratios)} points of peers: {len(ratios) - len(reached)} not reached, "
+        f"{sum(ratio >= HOPED_FOR for ratio in ratios)} at {HOPED_FOR:g} or more"
+        + (f"; of those reached the median ratio is {median(reached):.3g}.\n" if reached else ".\n"),
+        f"| rows | C | peer | its time, error | ours, no worse | ratio | at {HOPED_FOR:g} or more | default |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for compared in found:
@@ -82,7 +85,8 @@ def ours(peer: Peer) -> tuple[str, str]:
     """How we come to a peer's error, and the ratio."""
     if peer.reached_by is None:
         return "–", "**not reached**"
-    ratio = f"{peer.ratio:.3g}"
+    digits = max(0, 2 - int(math.log10(max(peer.ratio, 1))))
+    ratio = f"{math.floor(peer.ratio * 10**digits) / 10**digits:.{digits}f}"  # never more than it is
     return (
         f"{told(peer.reached_by)}, {peer.reached_by.setting}",
         ratio if peer.ratio >= HOPED_FOR else f"**{ratio}**",

@@ -175,8 +175,9 @@ def two_level(
     Coarse cells first, then clusters inside each, as many as give all about the same error, and a few Lloyd steps.
     Where rows are wide, all that and five EM iterations happen in their leading principal directions, up to 64 of
     them; fewer where clusters are few, rows up to 1,024 for each, and these keep half of the variance.  Rows of 64
-    to 191 features are looked at in half as many directions or fewer where these keep four fifths of the variance,
-    without iterations unless they are asked for.  The cost is O(N' sqrt(C) D), and the error mostly some percent
+    to 191 features that are not wide in this sense are looked at in half as many directions or fewer where these
+    keep four fifths of the variance, and what they leave out is not sparse; without iterations unless they are
+    asked for.  The cost is O(N' sqrt(C) D), and the error mostly some percent
     above that of a fit, which would go on from here: `VCGMM(n_clusters, init=centers)`.
 
     Parameters

@@ -70,11 +70,11 @@ def test_a_default_that_has_not_ended_is_dominated_by_nobody(compared: ModuleTyp
 
 def test_the_page_says_what_is_not_met_as_plainly_as_what_is(tables: ModuleType) -> None:
     page = tables.page(RESULTS, [("toy", 10), ("nothing", 5)])
-    assert "3 points of peers, 1 at 3 or more" in page
+    assert "3 points of peers: 1 not reached, 1 at 3 or more; of those reached the median ratio is 3.25." in page
     closest = [line for line in page.splitlines() if line.startswith(("| toy |", "|  |"))]
-    assert [line.split(" | ")[5] for line in closest] == ["**not reached**", "**2.5**"]
+    assert [line.split(" | ")[5] for line in closest] == ["**not reached**", "**2.50**"]
     assert "1 of 3" in closest[0]
     assert "| peer (dominates our default) | faster and better |" in page
     assert "| peer | too slow | more than 5 s |" in page
-    assert "| peer | far behind | 4 | 105 | 6.1 % | 1 | 1 s @ 100, default | 4 |" in page
+    assert "| peer | far behind | 4 | 105 | 6.1 % | 1 | 1 s @ 100, default | 4.00 |" in page
     assert "nothing" not in page

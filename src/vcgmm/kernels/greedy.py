@@ -50,7 +50,7 @@ def draw_index(
 
 
 @part
-def survey_candidates(
+def distances_and_gains(
     n: int,
     n_candidates: int,
     rows: np.ndarray,
@@ -70,10 +70,10 @@ def survey_candidates(
 
     Parameters
     ----------
-    rows : (n, D) float, IN
+    rows : (>= n, D) float, IN
     blocks : (>= n / LANES, D, LANES) float, IN, the rows as `lloyd.lay_in_blocks` lays them
-    squares : (whole blocks,) float, IN, squared norms of the rows, 0 for no row
-    masses, distances : (whole blocks,) float, IN, the error is sum_i masses[i] distances[i]; 0 for no row
+    squares : (>= whole blocks,) float, IN, squared norms of the rows, 0 for no row
+    masses, distances : (>= whole blocks,) float, IN, the error is sum_i masses[i] distances[i]; 0 for no row
     picks : (>= n_candidates,) int64, IN
     chosen : (>= m, D) float, scratch, m the multiple of HEIGHT from n_candidates on
     chosen_squares, flags : (>= m,) float and int64, scratch
@@ -103,10 +103,9 @@ def survey_candidates(
             if flags[b] == 0:
                 continue
             for i in range(low, min(low + LANES, n)):
-                value = out[b, i]
-                if value < tiny * (chosen_squares[b] + squares[i]):
+                if out[b, i] < tiny * (chosen_squares[b] + squares[i]):
                     out[b, i] = squared_distance(rows, i, rows, picks[b])
-                    gains[b] += masses[i] * (max(distances[i] - out[b, i], zero) - max(distances[i] - value, zero))
+                    gains[b] += masses[i] * max(distances[i] - out[b, i], zero)
     for b in range(n_candidates):
         for lane in range(saved.shape[1]):
             gains[b] += saved[b, lane]
@@ -150,7 +149,7 @@ def take_best(
         for b in range(1, n_candidates):
             if gains[b] > gains[best]:
                 best = b
-        if gains[best] <= 0.0:
+        if not gains[best] > 0.0:
             return -1
         if known_at[best] == pick:
             return best
@@ -244,7 +243,7 @@ def seed_cells(
         factor = whole / sampled
         picks[0] = draw_index(running, n, uniforms[begin, 0])
         alone = int(np.int64(1))
-        survey_candidates(
+        distances_and_gains(
             n, alone, rows, blocks, squares, masses, distances, picks, chosen, chosen_squares,
             flat[: padded(alone) * room].reshape(padded(alone), room), saved, flags, gains,
         )  # fmt: skip
@@ -268,7 +267,7 @@ def seed_cells(
                 picks[b] = draw_index(running, n, uniforms[c + b // n_trials, b % n_trials])
                 known_at[b] = 0
             candidates = flat[: padded(n_candidates) * room].reshape(padded(n_candidates), room)
-            survey_candidates(
+            distances_and_gains(
                 n, n_candidates, rows, blocks, squares, masses, distances, picks, chosen, chosen_squares,
                 candidates, saved, flags, gains,
             )  # fmt: skip

@@ -32,7 +32,7 @@ def _emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     places = [v.beyond(arguments[6], k * v.width) for k in range(VECTORS)]
     rows = [builder.add(arguments[7], place) for place in places]
     zero, minus_two, tiny = v.constant(0.0), v.constant(-2.0), v.constant(CANCELLED)
-    row_squares, row_masses, before_it = ([v.load(a, None, r) for r in rows] for a in (squares, masses, distances))
+    row_squares, row_masses, costs = ([v.load(a, None, r) for r in rows] for a in (squares, masses, distances))
 
     before, loop, after = builder.block, builder.append_basic_block(), builder.append_basic_block()
     builder.branch(loop)
@@ -49,8 +49,8 @@ def _emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             v.store(value, out, candidate, rows[k])
             lost = builder.fcmp_ordered("<", value, builder.fmul(tiny, both))
             rounded = lost if rounded is None else builder.or_(rounded, lost)
-            less = v.greatest(builder.fsub(before_it[k], value), zero)
-            gained = v.multiply_add(row_masses[k], less, gained)
+            less = v.greatest(builder.fsub(costs[k], value), zero)
+            gained = v.multiply_add(row_masses[k], builder.select(lost, zero, less), gained)
         v.store(gained, saved, candidate, v.index(0))
         bits = builder.zext(builder.bitcast(rounded, ir.IntType(v.width)), v.whole)
         address = v.address(flags, v.whole, None, candidate)
@@ -83,8 +83,9 @@ def _plainly(
     both = chosen_squares[:, None] + squares[here]
     values = both - 2 * (chosen @ columns[:, j : j + n])
     out[:, here] = values
-    flags[: len(chosen)] |= (values < CANCELLED * both).any(axis=1)
-    gained = masses[here] * np.maximum(distances[here] - values, 0)
+    lost = values < CANCELLED * both
+    flags[: len(chosen)] |= lost.any(axis=1)
+    gained = masses[here] * np.where(lost, 0, np.maximum(distances[here] - values, 0))
     saved[: len(chosen)] += gained.reshape(len(chosen), VECTORS, -1).sum(axis=1)
 
 
@@ -117,7 +118,8 @@ def distances_and_savings(
         cost now
     low : int, IN
     out : (m, >= low + n) float, OUT
-    saved : (>= m, lanes) float, IN/OUT, by how much a candidate lowers the cost, all lanes together
+    saved : (>= m, lanes) float, IN/OUT, by how much a candidate lowers the cost, all lanes together; distances
+        that rounding has spoilt are left out, since what they are off by may be more than all else
     flags : (>= m,) int64, IN/OUT, not 0 where rounding has spoilt a distance
     """
     for j in range(0, columns.shape[1], VECTORS * VECTOR_BYTES // out.itemsize):
