@@ -53,7 +53,7 @@ bench: $(READY_BENCH) ## us and the peers on the sets in $$VCGMM_DATA: table, CS
 paper: $(READY_DEMO) ## the paper's tables and figures from the sets in $$VCGMM_DATA (quick look: make paper PAPER="--seeds 5")
 	$(BIN)/python benchmarks/paper.py $(PAPER)
 
-clean-cache: ## forget compiled kernels (needed after editing a kernel that others call)
+clean-cache: ## forget compiled kernels
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 clean: clean-cache ## remove all that was made: environment, caches, reports, pictures

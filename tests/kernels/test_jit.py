@@ -4,9 +4,11 @@ import numba
 import numpy as np
 import pytest
 
+from vcgmm.kernels import jit
 from vcgmm.kernels.exact_sums import add_moments, add_point, rounding_constant
 from vcgmm.kernels.jit import Part, kernel, part
 from vcgmm.kernels.moments import weighted_sum
+from vcgmm.kernels.nearest import squared_norms
 
 pytestmark = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="is about compiled code")
 
@@ -80,3 +82,13 @@ def test_only_the_version_for_python_has_a_way_in_from_there() -> None:
     assert doubled.inner.targetoptions["no_cpython_wrapper"]
     assert "no_cpython_wrapper" not in doubled.outer.targetoptions
     assert doubled.inner.py_func.__qualname__ != doubled.outer.py_func.__qualname__  # the cache goes by the name
+
+
+def test_a_kernel_is_compiled_anew_where_a_part_of_it_may_have_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    squared_norms(np.ones((2, 3)), np.empty(2))
+    assert jit._compiled(squared_norms.py_func)._cache._cache_file._load_index()  # what was compiled is kept
+    files = jit._state_of_all_files()
+    assert {"jit.py", "nearest.py", "vectors.py"} <= {name for name, _, _ in files}
+    name, time, size = files[-1]
+    monkeypatch.setattr(jit, "_state_of_all_files", lambda: (*files[:-1], (name, time + 1, size)))
+    assert not jit._compiled(squared_norms.py_func)._cache._cache_file._load_index()

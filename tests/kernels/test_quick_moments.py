@@ -13,6 +13,7 @@ from vcgmm.kernels.quick_moments import (
     quick_deviations,
     sparse_mean,
 )
+from vcgmm.kernels.vectors import lanes
 
 pytestmark = pytest.mark.interpreted
 
@@ -21,13 +22,18 @@ def rows_of(n: int, n_features: int, offset: float = 0.0) -> np.ndarray:
     return (offset + np.random.default_rng(0).normal(size=(n, n_features))).astype(np.float32)
 
 
+def with_room(centre: np.ndarray) -> np.ndarray:
+    """A centre and zeros, up to a whole number of vectors."""
+    return np.append(centre, np.zeros(-len(centre) % lanes(4), np.float32))
+
+
 @pytest.mark.parametrize(("n", "n_features"), [(1, 3), (7, 1), (8, 5), (75, 9)])
 @pytest.mark.parametrize("offset", [0.0, 1e6])
 def test_differences_to_a_centre_near_by_lose_nothing_to_an_offset(n: int, n_features: int, offset: float) -> None:
     rows = rows_of(n, n_features, offset)
     centre = rows[n // 2] + np.float32(0.5)
     total = np.ones(n_features)
-    squares = add_differences(rows, centre, total)
+    squares = add_differences(rows, with_room(centre), total)
     exact = rows.astype(np.float64) - centre
     np.testing.assert_allclose(total, 1.0 + exact.sum(axis=0), rtol=1e-6, atol=1e-5)
     assert squares == pytest.approx(math.fsum((exact**2).ravel()), rel=1e-6)

@@ -27,29 +27,23 @@ def _emit(vectors: int, context: Any, builder: Any, signature: Any, arguments: A
     members, columns, norms, constants, table = (
         v.array(kind, value) for kind, value in zip(signature.args[:5], arguments[:5], strict=True)
     )
-    n_members = builder.extract_value(members.shape, 0)
     here = [v.index(k * v.width) for k in range(vectors)]
     places = [v.beyond(arguments[5], k * v.width) for k in range(vectors)]
     single = ir.VectorType(ir.FloatType(), v.width)
     zero, minus_two = v.constant(0.0), v.constant(-2.0)
     own = [v.load(constants, None, place) for place in places]
 
-    before, loop, after = builder.block, builder.append_basic_block(), builder.append_basic_block()
-    builder.branch(loop)
-    builder.position_at_end(loop)
-    i = builder.phi(v.whole)
-    rows = [v.beyond(i, r) for r in range(HEIGHT)]
-    sums = v.tile(members, rows, columns, here, [[zero] * vectors for _ in rows])
-    for r, row in enumerate(rows):
-        norm = v.loaded_spread(norms, None, row)
-        for k, place in enumerate(places):
-            cost = v.greatest(v.multiply_add(sums[r][k], minus_two, builder.fadd(own[k], norm)), zero)
-            v.store(cost if v.kind == single else builder.fptrunc(cost, single), table, row, place)
-    following = v.beyond(i, HEIGHT)
-    i.add_incoming(v.index(0), before)
-    i.add_incoming(following, builder.block)  # the tile has put another one in between
-    builder.cbranch(builder.icmp_signed("<", following, n_members), loop, after)
-    builder.position_at_end(after)
+    def costs_of_tile(first: Any, _: list[Any]) -> list[Any]:
+        rows = [v.beyond(first, r) for r in range(HEIGHT)]
+        sums = v.tile(members, rows, columns, here)
+        for r, row in enumerate(rows):
+            norm = v.loaded_spread(norms, None, row)
+            for k, place in enumerate(places):
+                cost = v.greatest(v.multiply_add(sums[r][k], minus_two, builder.fadd(own[k], norm)), zero)
+                v.store(cost if v.kind == single else builder.fptrunc(cost, single), table, row, place)
+        return []
+
+    v.loop(builder.extract_value(members.shape, 0), HEIGHT, [], costs_of_tile)
     return context.get_dummy_value()
 
 

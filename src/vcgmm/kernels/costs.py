@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .differences import subtract
 from .distances import squared_distance
 from .jit import part
 from .prefetch import hint_row
@@ -72,11 +73,7 @@ def statistics_rows(
         row = rows[first + j]
         if first + j + AHEAD < rows.shape[0]:
             hint_row(source, int(rows[first + j + AHEAD]))
-        total = out.dtype.type(0)
-        for d in range(n_features):
-            value = source[row, d] - origin[d]
-            out[j, d] = value
-            total += value * value
+        total = subtract(source, row, origin, out, j)
         norms[j] = total
         if n_squares == 0:
             continue
@@ -114,13 +111,7 @@ def natural_rows(
     """
     n_features, most = means.shape[1], constants.dtype.type(dearest(constants.itemsize))
     for i in range(clusters.shape[0]):
-        c = clusters[i]
-        total = squares.dtype.type(0)
-        for d in range(n_features):
-            value = means[c, d] - origin[d]
-            rows[i, d] = value
-            total += value * value
-        squares[i] = total
+        squares[i] = subtract(means, clusters[i], origin, rows, i)
     if precisions is not None:
         weigh_rows(precisions, clusters, n_features, rows, squares)
     for i in range(clusters.shape[0]):
@@ -142,11 +133,10 @@ def weigh_rows(
         common = precisions[c, 0]
         total = squares.dtype.type(0)
         for d in range(n_features):
-            difference = rows[i, d]
-            value = (precisions[c, d] if n_squares == n_features else common) * difference
-            rows[i, d] = value
-            total += value * difference
+            total += (precisions[c, d] if n_squares == n_features else common) * (rows[i, d] * rows[i, d])
         squares[i] = total
+        for d in range(n_features):
+            rows[i, d] *= precisions[c, d] if n_squares == n_features else common
         for v in range(n_squares):  # unsigned: an index that might be negative keeps LLVM from vectorising
             rows[i, after + np.uint64(v)] = half * precisions[c, v]
 

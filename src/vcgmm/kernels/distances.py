@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .differences import subtract
 from .jit import kernel, part
 from .prefetch import hint_row
 
@@ -40,12 +41,7 @@ def local_rows(
     for j in range(last - first):
         hint_row(source, int(rows[min(first + j + SOON, last - 1)]))  # rows lie anywhere
         row = rows[first + j]
-        total = squares.dtype.type(0)
-        for d in range(origin.shape[0]):
-            value = source[row, d] - origin[d]
-            out[j, d] = value
-            total += value * value
-        squares[j] = total
+        squares[j] = subtract(source, row, origin, out, j)
 
 
 @part

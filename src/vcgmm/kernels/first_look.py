@@ -73,7 +73,7 @@ class _Look:
     def rows(self) -> Any:
         """Where the points are among all."""
         place = self.builder.add(self.low, self.first)
-        return self.widened(self.v.load_where(self.order, self.row, place, self.is_point))
+        return self.widened(self.v.load_where(self.order, self.row, None, place, self.is_point))
 
     def old_winners(self, rows: Any, k: int) -> Any:
         """The k-th of every point; -1 for none."""

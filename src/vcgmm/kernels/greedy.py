@@ -279,6 +279,7 @@ def seed_cells(
                 lowered = 0.0
                 for i in range(n):
                     distances[i] = min(distances[i], candidates[best, i])
+                for i in range(n):
                     lowered += np.float64(masses[i]) * np.float64(distances[i])
                 seeds[c] = spread[picks[best]]
                 potentials[c] = lowered * factor

@@ -16,6 +16,7 @@ import numpy as np
 
 from .cost_table import cost_table
 from .costs import natural_rows
+from .differences import subtract
 from .jit import kernel, part
 from .shortlist import CLASSES, choose_nearest, longest_choice
 from .vectors import ROWS, VECTOR_BYTES, VECTORS, aligned
@@ -91,11 +92,7 @@ def expected_statistics(
     n_features = means.shape[1]
     for j in range(last - first):
         c = clusters[first + j]
-        total = out.dtype.type(0)
-        for d in range(n_features):
-            value = means[c, d] - origin[d]
-            out[j, d] = value
-            total += value * value
+        total = subtract(means, c, origin, out, j)
         norms[j] = total
         if variances is not None:
             norms[j] = 0

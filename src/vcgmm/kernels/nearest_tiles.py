@@ -27,40 +27,26 @@ def _emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     centres, squares, columns, best, ids = (v.array(signature.args[k], arguments[k]) for k in (0, 1, 2, 4, 5))
     places = [v.beyond(arguments[3], k * v.width) for k in range(VECTORS)]
     small = ir.IntType(32)
+
+    def nearest_with(first: Any, held: list[Any]) -> list[Any]:
+        rows = [v.beyond(first, r) for r in range(HEIGHT)]
+        least, which = held[:VECTORS], held[VECTORS:]
+        sums = v.tile(centres, rows, columns, places)
+        for r, row in enumerate(rows):
+            square, name = v.loaded_spread(squares, None, row), v.spread(builder.trunc(row, small))
+            for k, total in enumerate(sums[r]):
+                value = builder.fsub(square, builder.fadd(total, total))
+                nearer = builder.fcmp_ordered("<", value, least[k])
+                least[k] = builder.select(nearer, value, least[k])
+                which[k] = builder.select(nearer, name, which[k])
+        return least + which
+
+    nowhere, nobody = v.constant(float("inf")), ir.Constant(ir.VectorType(small, v.width), [0] * v.width)
     n_centres = builder.extract_value(squares.shape, 0)
-
-    before, loop, after = builder.block, builder.append_basic_block(), builder.append_basic_block()
-    builder.branch(loop)
-    builder.position_at_end(loop)
-    i = builder.phi(v.whole)
-    nearest = [builder.phi(v.kind) for _ in places]
-    found = [builder.phi(ir.VectorType(small, v.width)) for _ in places]
-    rows = [v.beyond(i, r) for r in range(HEIGHT)]
-    zero = v.constant(0.0)
-    sums = v.tile(centres, rows, columns, places, [[zero] * VECTORS for _ in rows])
-    least, which = list(nearest), list(found)
-    for r, row in enumerate(rows):
-        square, name = v.loaded_spread(squares, None, row), v.spread(builder.trunc(row, small))
-        for k, total in enumerate(sums[r]):
-            value = builder.fsub(square, builder.fadd(total, total))
-            nearer = builder.fcmp_ordered("<", value, least[k])
-            least[k] = builder.select(nearer, value, least[k])
-            which[k] = builder.select(nearer, name, which[k])
-    following = v.beyond(i, HEIGHT)
-    end = builder.block  # of this loop: the tile has put another one in between
-    i.add_incoming(v.index(0), before)
-    i.add_incoming(following, end)
-    for k in range(VECTORS):
-        nearest[k].add_incoming(v.constant(float("inf")), before)
-        nearest[k].add_incoming(least[k], end)
-        found[k].add_incoming(ir.Constant(found[k].type, [0] * v.width), before)
-        found[k].add_incoming(which[k], end)
-    builder.cbranch(builder.icmp_signed("<", following, n_centres), loop, after)
-
-    builder.position_at_end(after)
-    for place, value, name in zip(places, least, which, strict=True):
-        v.store(value, best, None, place)
-        v.store(name, ids, None, place)
+    found = v.loop(n_centres, HEIGHT, [nowhere] * VECTORS + [nobody] * VECTORS, nearest_with)
+    for k, place in enumerate(places):
+        v.store(found[k], best, None, place)
+        v.store(found[VECTORS + k], ids, None, place)
     return context.get_dummy_value()
 
 

@@ -175,6 +175,7 @@ def sum_points(
         total = 0.0
         for k in range(n_winners):
             shares[k] = math.exp((np.float64(near[n, 0]) - np.float64(near[n, k])) * precision)
+        for k in range(n_winners):  # a sum has a loop of its own (`jit`)
             total += shares[k]
         facts[n, 0] = weights[n] * (math.log(total) - near[n, 0] * precision)
         scatter = 0.0

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from .eight_rows import ROWS, add_eight_rows
 from .jit import kernel, part, strict_part
 from .prefetch import AHEAD, LINE, prefetch
+from .vectors import VECTOR_BYTES, aligned
 
 #: One row of so many is looked at to find a centre.
 SPARSE = 64
@@ -51,7 +53,9 @@ def quick_block_moments(rows: np.ndarray, step: int, sums: np.ndarray, scatters:
     scatters : (k,) float64, OUT, NaN for blocks that float32 cannot hold, or that hold NaN or infinity
     """
     n_features = rows.shape[1]
-    centre = np.empty(n_features, np.float32)
+    lanes = VECTOR_BYTES // BYTES
+    centre = aligned((n_features + lanes - 1) // lanes * lanes, rows)
+    centre[:] = 0
     for i in range(sums.shape[0]):
         block = rows[i * step : (i + 1) * step]
         total = sums[i]
@@ -62,6 +66,7 @@ def quick_block_moments(rows: np.ndarray, step: int, sums: np.ndarray, scatters:
         excess = 0.0
         for d in range(n_features):
             excess += total[d] * total[d]
+        for d in range(n_features):
             total[d] += n * np.float64(centre[d])
         sound = squares < np.inf and squares > LEAST_SQUARE * n * n_features
         scatters[i] = max(squares - excess / n, 0.0) if sound else np.nan
@@ -85,38 +90,28 @@ def sparse_mean(rows: np.ndarray, total: np.ndarray, centre: np.ndarray) -> None
 
 @part
 def add_differences(rows: np.ndarray, centre: np.ndarray, total: np.ndarray) -> float:
-    """total[d] += sum_n t_nd for t = y - centre; returns sum_nd t_nd^2."""
+    """total[d] += sum_n t_nd for t = y - centre; returns sum_nd t_nd^2.  The centre has room for whole vectors."""
     n_features = rows.shape[1]
     width = n_features * BYTES
-    some = np.empty(n_features, np.float32)
+    some = aligned(2 * centre.shape[0], centre).reshape(2, centre.shape[0])  # of some rows, and their squares
     some[:] = 0
     squares = 0.0
-    whole = rows.shape[0] - rows.shape[0] % 8
-    for n in range(0, whole, 8):
-        for k in range(n * width + AHEAD, (n + 8) * width + AHEAD, LINE):
+    whole = rows.shape[0] - rows.shape[0] % ROWS
+    for n in range(0, whole, ROWS):
+        for k in range(n * width + AHEAD, (n + ROWS) * width + AHEAD, LINE):
             prefetch(rows, k)
-        square = np.float32(0.0)
-        for d in range(n_features):
-            c = centre[d]
-            t0 = minus(rows[n, d], c)
-            t1 = minus(rows[n + 1, d], c)
-            t2 = minus(rows[n + 2, d], c)
-            t3 = minus(rows[n + 3, d], c)
-            t4 = minus(rows[n + 4, d], c)
-            t5 = minus(rows[n + 5, d], c)
-            t6 = minus(rows[n + 6, d], c)
-            t7 = minus(rows[n + 7, d], c)
-            some[d] += ((t0 + t1) + (t2 + t3)) + ((t4 + t5) + (t6 + t7))
-            square += ((t0 * t0 + t1 * t1) + (t2 * t2 + t3 * t3)) + ((t4 * t4 + t5 * t5) + (t6 * t6 + t7 * t7))
-        squares += np.float64(square)
-        if (n + 8) % SUMMED == 0 or n + 8 == whole:
+        add_eight_rows(rows, n, centre, some)
+        if (n + ROWS) % SUMMED == 0 or n + ROWS == whole:
             for d in range(n_features):
-                total[d] += np.float64(some[d])
-                some[d] = np.float32(0.0)
+                total[d] += np.float64(some[0, d])
+            for d in range(n_features):  # a sum has a loop of its own (`jit`)
+                squares += np.float64(some[1, d])
+            some[:] = 0
     for n in range(whole, rows.shape[0]):
         for d in range(n_features):
+            total[d] += np.float64(minus(rows[n, d], centre[d]))
+        for d in range(n_features):
             t = np.float64(minus(rows[n, d], centre[d]))
-            total[d] += t
             squares += t * t
     return squares
 
@@ -140,10 +135,11 @@ def quick_block_deviations(
         quick_deviations(rows[first:last], high, low, out[first:last])
         for n in range(first, last):
             if not out[n] < np.inf:
-                out[n] = 0.0
+                total = 0.0
                 for d in range(rows.shape[1]):
                     difference = np.float64(rows[n, d]) - centre[d]
-                    out[n] += difference * difference
+                    total += difference * difference
+                out[n] = total
 
 
 @part

@@ -28,39 +28,32 @@ def _emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     chosen, chosen_squares, columns, squares, masses, distances, out, saved, flags = (
         v.array(signature.args[k], arguments[k]) for k in (0, 1, 2, 3, 4, 5, 8, 9, 10)
     )
-    n_candidates = builder.extract_value(chosen_squares.shape, 0)
     places = [v.beyond(arguments[6], k * v.width) for k in range(VECTORS)]
     rows = [builder.add(arguments[7], place) for place in places]
     zero, minus_two, tiny = v.constant(0.0), v.constant(-2.0), v.constant(CANCELLED)
     row_squares, row_masses, costs = ([v.load(a, None, r) for r in rows] for a in (squares, masses, distances))
 
-    before, loop, after = builder.block, builder.append_basic_block(), builder.append_basic_block()
-    builder.branch(loop)
-    builder.position_at_end(loop)
-    i = builder.phi(v.whole)
-    tile = [v.beyond(i, r) for r in range(HEIGHT)]
-    sums = v.tile(chosen, tile, columns, places, [[zero] * VECTORS for _ in tile])
-    for r, candidate in enumerate(tile):
-        square = v.loaded_spread(chosen_squares, None, candidate)
-        gained, rounded = v.load(saved, candidate, v.index(0)), None
-        for k in range(VECTORS):
-            both = builder.fadd(square, row_squares[k])
-            value = v.multiply_add(sums[r][k], minus_two, both)
-            v.store(value, out, candidate, rows[k])
-            lost = builder.fcmp_ordered("<", value, builder.fmul(tiny, both))
-            rounded = lost if rounded is None else builder.or_(rounded, lost)
-            less = v.greatest(builder.fsub(costs[k], value), zero)
-            gained = v.multiply_add(row_masses[k], builder.select(lost, zero, less), gained)
-        v.store(gained, saved, candidate, v.index(0))
-        bits = builder.zext(builder.bitcast(rounded, ir.IntType(v.width)), v.whole)
-        address = v.address(flags, v.whole, None, candidate)
-        builder.store(builder.or_(builder.load(address, align=8), bits), address, align=8)
-    following = v.beyond(i, HEIGHT)
-    end = builder.block  # of this loop: the tile has put another one in between
-    i.add_incoming(v.index(0), before)
-    i.add_incoming(following, end)
-    builder.cbranch(builder.icmp_signed("<", following, n_candidates), loop, after)
-    builder.position_at_end(after)
+    def savings_of_tile(first: Any, _: list[Any]) -> list[Any]:
+        tile = [v.beyond(first, r) for r in range(HEIGHT)]
+        sums = v.tile(chosen, tile, columns, places)
+        for r, candidate in enumerate(tile):
+            square = v.loaded_spread(chosen_squares, None, candidate)
+            gained, rounded = v.load(saved, candidate, v.index(0)), None
+            for k in range(VECTORS):
+                both = builder.fadd(square, row_squares[k])
+                value = v.multiply_add(sums[r][k], minus_two, both)
+                v.store(value, out, candidate, rows[k])
+                lost = builder.fcmp_ordered("<", value, builder.fmul(tiny, both))
+                rounded = lost if rounded is None else builder.or_(rounded, lost)
+                less = v.greatest(builder.fsub(costs[k], value), zero)
+                gained = v.multiply_add(row_masses[k], builder.select(lost, zero, less), gained)
+            v.store(gained, saved, candidate, v.index(0))
+            bits = builder.zext(builder.bitcast(rounded, ir.IntType(v.width)), v.whole)
+            address = v.address(flags, v.whole, None, candidate)
+            builder.store(builder.or_(builder.load(address, align=8), bits), address, align=8)
+        return []
+
+    v.loop(builder.extract_value(chosen_squares.shape, 0), HEIGHT, [], savings_of_tile)
     return context.get_dummy_value()
 
 

@@ -64,41 +64,30 @@ def _emit(vectors: int, context: Any, builder: Any, signature: Any, arguments: A
     keep = v.spread(v.number_at(indices, whole, n_slots))
     squares = [v.load(norms, None, place) for place in places]
 
-    before, loop, after = builder.block, builder.append_basic_block(), builder.append_basic_block()
-    builder.branch(loop)
-    builder.position_at_end(loop)
-    i = builder.phi(v.whole)
-    held = [[builder.phi(keys_kind) for _ in range(FEW)] for _ in places]
-    slots = [v.beyond(i, r) for r in range(HEIGHT)]
-    sums = v.tile(rows, slots, columns, here, [[zero] * vectors for _ in slots])
-    least = [list(keys) for keys in held]
-    for first in range(0, HEIGHT, AT_ONCE):
-        found: list[list[Any]] = [[] for _ in places]
-        for r in range(first, first + AT_ONCE):
-            constant, index = v.loaded_spread(constants, None, slots[r]), v.number_at(indices, whole, slots[r])
-            index = v.spread(index)
-            for k, place in enumerate(places):
-                cost = v.multiply_add(sums[r][k], minus_two, builder.fadd(constant, squares[k]))
-                cost = v.greatest(cost, zero)
-                v.store(cost, costs, slots[r], place)
-                wide = cost if keys_kind == v.kind else builder.fpext(cost, keys_kind)
-                bits = builder.or_(builder.and_(builder.bitcast(wide, wholes), keep), index)
-                found[k].append(builder.bitcast(bits, keys_kind))
-        least = [_merged(v, best_, keys) for best_, keys in zip(least, found, strict=True)]
-    following = v.beyond(i, HEIGHT)
-    end = builder.block  # of this loop: the tile has put another one in between
-    i.add_incoming(v.index(0), before)
-    i.add_incoming(following, end)
-    for old, new in zip(held, least, strict=True):
-        for at_first, then in zip(old, new, strict=True):
-            at_first.add_incoming(ir.Constant(keys_kind, [float("inf")] * v.width), before)
-            at_first.add_incoming(then, end)
-    builder.cbranch(builder.icmp_signed("<", following, n_slots), loop, after)
+    def least_with(first: Any, held: list[Any]) -> list[Any]:
+        slots = [v.beyond(first, r) for r in range(HEIGHT)]
+        sums = v.tile(rows, slots, columns, here)
+        least = [held[k * FEW : (k + 1) * FEW] for k in range(vectors)]
+        for some in range(0, HEIGHT, AT_ONCE):
+            found: list[list[Any]] = [[] for _ in places]
+            for r in range(some, some + AT_ONCE):
+                constant, index = v.loaded_spread(constants, None, slots[r]), v.number_at(indices, whole, slots[r])
+                index = v.spread(index)
+                for k, place in enumerate(places):
+                    cost = v.multiply_add(sums[r][k], minus_two, builder.fadd(constant, squares[k]))
+                    cost = v.greatest(cost, zero)
+                    v.store(cost, costs, slots[r], place)
+                    wide = cost if keys_kind == v.kind else builder.fpext(cost, keys_kind)
+                    bits = builder.or_(builder.and_(builder.bitcast(wide, wholes), keep), index)
+                    found[k].append(builder.bitcast(bits, keys_kind))
+            least = [_merged(v, best_, keys) for best_, keys in zip(least, found, strict=True)]
+        return [key for keys in least for key in keys]
 
-    builder.position_at_end(after)
-    for place, keys in zip(places, least, strict=True):
-        for k, key in enumerate(keys):
-            v.store(builder.bitcast(key, wholes), best, None, v.beyond(place, k * LANES))
+    nothing = ir.Constant(keys_kind, [float("inf")] * v.width)
+    keys = iter(v.loop(n_slots, HEIGHT, [nothing] * (vectors * FEW), least_with))
+    for place in places:
+        for k in range(FEW):
+            v.store(builder.bitcast(next(keys), wholes), best, None, v.beyond(place, k * LANES))
     return context.get_dummy_value()
 
 

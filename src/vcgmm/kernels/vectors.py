@@ -6,12 +6,13 @@ all for a tile of sums that is to stay in registers.  Such kernels say what is a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import numpy as np
 from llvmlite import binding, ir
 from numba.core import cgutils
+from numba.core.errors import TypingError
 
 from .jit import part
 
@@ -46,6 +47,12 @@ def lanes(itemsize: int) -> int:
     return VECTOR_BYTES // itemsize
 
 
+def require_alike(*arrays: Any) -> None:
+    """Refuse to compile for arrays that are not C-ordered, or of several types of numbers."""
+    if any(array.layout != "C" or array.dtype != arrays[0].dtype for array in arrays):
+        raise TypingError(f"arrays are to be C-ordered and of one type, not {arrays}")
+
+
 def _bytes(kind: Any) -> int:
     """Of a number."""
     return kind.width // 8 if isinstance(kind, ir.IntType) else 8 if isinstance(kind, ir.DoubleType) else 4
@@ -54,6 +61,10 @@ def _bytes(kind: Any) -> int:
 def _suffix(kind: Any) -> str:
     """A type of vectors, as names of LLVM's functions end."""
     return f"v{kind.count}{'i' if isinstance(kind.element, ir.IntType) else 'f'}{8 * _bytes(kind.element)}"
+
+
+#: What becomes of a loop's values: called with the loop's number and the values there are.
+Body = Callable[[Any, list[Any]], list[Any]]
 
 
 class Vectors:
@@ -140,14 +151,39 @@ class Vectors:
         nothing = ir.Constant(many, [otherwise] * self.width)
         return builder.call(function, [fetched, ir.Constant(small, _bytes(kind)), wanted, nothing])
 
-    def load_where(self, array: Any, kind: Any, place: Any, wanted: Any) -> Any:
-        """Numbers that follow each other in a vector, where they are wanted; the others need not be there."""
+    def load_where(self, array: Any, kind: Any, row: Any, column: Any, wanted: Any) -> Any:
+        """Numbers that follow each other, 0 where they are not wanted; those need not be there.
+
+        Wanted may be None, for all of them.
+        """
+        if wanted is None:
+            return self.load(array, row, column)
         many, small = ir.VectorType(kind, self.width), ir.IntType(32)
-        pointer = self.address(array, many, None, place)
+        pointer = self.address(array, many, row, column)
         name = f"llvm.masked.load.{_suffix(many)}.p0"
         function = self._function(name, many, [pointer.type, small, wanted.type, many])
         nothing = ir.Constant(many, [0] * self.width)
         return self.builder.call(function, [pointer, ir.Constant(small, _bytes(kind)), wanted, nothing])
+
+    def first_lanes(self, n: Any) -> Any:
+        """Whether a number is one of the first n of a vector."""
+        lane = ir.Constant(ir.VectorType(self.whole, self.width), list(range(self.width)))
+        return self.builder.icmp_signed("<", lane, self.spread(n))
+
+    def store_where(self, value: Any, array: Any, row: Any, column: Any, wanted: Any) -> None:
+        """A vector into an array, where it is wanted; elsewhere the array stays as it is, if it is there."""
+        pointer, small = self.address(array, value.type, row, column), ir.IntType(32)
+        name = f"llvm.masked.store.{_suffix(value.type)}.p0"
+        function = self._function(name, ir.VoidType(), [value.type, pointer.type, small, wanted.type])
+        align = ir.Constant(small, _bytes(value.type.element))
+        self.builder.call(function, [value, pointer, align, wanted])
+
+    def total(self, value: Any) -> Any:
+        """The sum of a vector's numbers, in halves."""
+        function = self._function(
+            f"llvm.vector.reduce.fadd.{_suffix(self.kind)}", self.number, [self.number, self.kind]
+        )
+        return self.builder.call(function, [ir.Constant(self.number, 0.0), value], fastmath=("reassoc", "nsz"))
 
     def _function(self, name: str, result: Any, arguments: Sequence[Any]) -> Any:
         """One of LLVM's own functions."""
@@ -175,30 +211,60 @@ class Vectors:
         function = self._function(f"llvm.fmuladd.{_suffix(self.kind)}", self.kind, [self.kind] * 3)
         return self.builder.call(function, [left, right, added])
 
-    def tile(self, left: Any, rows: Sequence[Any], columns: Any, places: Sequence[Any], begun: Any) -> Any:
-        """begun[r][v] + sum_f left[rows[r], f] columns[f, places[v]:], in registers while the features f go by.
+    def loop(
+        self, n: Any, step: int, begun: Sequence[Any], body: Body, *, perhaps_none: bool = False
+    ) -> list[Any]:
+        """For 0, step, 2 step... below n; what is held from one to the next, and in the end.
+
+        Parameters
+        ----------
+        n : int64 of the function that is made
+        step : int
+        begun : values to begin with, which stay in registers
+        body : tells what becomes of the values; called once, with the number and the values there are then
+        perhaps_none : whether n may be 0
+        """
+        builder = self.builder
+        before, inside, after = builder.block, builder.append_basic_block(), builder.append_basic_block()
+        if perhaps_none:
+            builder.cbranch(builder.icmp_signed("<", self.index(0), n), inside, after)
+        else:
+            builder.branch(inside)
+        builder.position_at_end(inside)
+        number = builder.phi(self.whole)
+        held = [builder.phi(value.type) for value in begun]
+        then = body(number, held)
+        following = self.beyond(number, step)
+        end = builder.block  # not the one begun above, where the body has a loop of its own
+        ways_in = zip([number, *held], [self.index(0), *begun], [following, *then], strict=True)
+        for value, at_first, later in ways_in:
+            value.add_incoming(at_first, before)
+            value.add_incoming(later, end)
+        builder.cbranch(builder.icmp_signed("<", following, n), inside, after)
+        builder.position_at_end(after)
+        if not perhaps_none:
+            return then
+        ended = [builder.phi(value.type) for value in begun]
+        for value, at_first, later in zip(ended, begun, then, strict=True):
+            value.add_incoming(at_first, before)
+            value.add_incoming(later, end)
+        return ended
+
+    def tile(self, left: Any, rows: Sequence[Any], columns: Any, places: Sequence[Any]) -> list[list[Any]]:
+        """sum_f left[rows[r], f] columns[f, places[v]:] as [r][v], in registers while the features f go by.
 
         There is at least one feature.
         """
-        builder = self.builder
-        before, loop, after = builder.block, builder.append_basic_block(), builder.append_basic_block()
-        builder.branch(loop)
-        builder.position_at_end(loop)
-        feature = builder.phi(self.whole)
-        feature.add_incoming(self.index(0), before)
-        held = [[builder.phi(self.kind) for _ in places] for _ in rows]
-        points = [self.load(columns, feature, place) for place in places]
-        added = []
-        for r, row in enumerate(rows):
-            factor = self.loaded_spread(left, row, feature)
-            added.append([self.multiply_add(factor, points[v], held[r][v]) for v in range(len(places))])
-        for values, first, last in zip(held, begun, added, strict=True):
-            for value, at_first, then in zip(values, first, last, strict=True):
-                value.add_incoming(at_first, before)
-                value.add_incoming(then, loop)
-        following = self.beyond(feature, 1)
-        feature.add_incoming(following, loop)
-        n_features = builder.extract_value(columns.shape, 0)
-        builder.cbranch(builder.icmp_signed("<", following, n_features), loop, after)
-        builder.position_at_end(after)
-        return added
+
+        def feature_added(feature: Any, held: list[Any]) -> list[Any]:
+            points = [self.load(columns, feature, place) for place in places]
+            sums = iter(held)
+            added = []
+            for row in rows:
+                factor = self.loaded_spread(left, row, feature)
+                added += [self.multiply_add(factor, point, next(sums)) for point in points]
+            return added
+
+        n_features = self.builder.extract_value(columns.shape, 0)
+        sums = self.loop(n_features, 1, [self.constant(0.0)] * (len(rows) * len(places)), feature_added)
+        return [sums[r * len(places) :][: len(places)] for r in range(len(rows))]

@@ -1,0 +1,108 @@
+"""Compile kernels, and print in which functions a sum of floats stands behind a check where arrays lie.
+
+The first line is of a function made for the purpose, to show that such sums are found.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from typing import Any
+
+import numba
+import numpy as np
+from numba.core import codegen
+
+from vcgmm import VCGMM, afkmc2, kmeans_plus_plus, lightweight_coreset, quantization_error, two_level
+from vcgmm.kernels.jit import FAST
+
+#: Names that LLVM gives to the check, and to the blocks between it and a sum's end.
+CHECK, BETWEEN = "vector.memcheck", ("vector.", "vec.epilog", "middle.block")
+
+found: list[str] = []
+
+
+def words_of(name: str) -> str:
+    """The last word of a function's name as numba writes it: each with its length before it."""
+    word, rest = "", name.removeprefix("_ZN")
+    while length := re.match(r"\d+", rest):
+        rest = rest[length.end() :]
+        word, rest = rest[: int(length[0])], rest[int(length[0]) :]
+    return word or name
+
+
+def look_at(module: Any) -> None:
+    """Note the functions of a module that have such a sum."""
+    for function in module.functions:
+        leads_from: dict[str, set[str]] = {}
+        ends = []
+        for block in function.blocks:
+            instructions = [str(instruction) for instruction in block.instructions]
+            for label in re.findall(r'label %"?([\w.$]+)', instructions[-1]):
+                leads_from.setdefault(label, set()).add(block.name)
+            if any("vector.reduce.fadd" in instruction for instruction in instructions):
+                ends.append(block.name)
+        seen = set(ends)
+        while ends:
+            for before in leads_from.get(ends.pop(), set()) - seen:
+                seen.add(before)
+                if before.startswith(CHECK):
+                    found.append(words_of(function.name))
+                elif before.startswith(BETWEEN):
+                    ends.append(before)
+
+
+finalize = codegen.CPUCodeLibrary._finalize_final_module
+
+
+def look_and_finalize(library: Any) -> None:
+    """What numba does once a module has been optimised, and a look at it before."""
+    look_at(library._final_module)
+    finalize(library)
+
+
+codegen.CPUCodeLibrary._finalize_final_module = look_and_finalize  # type: ignore[method-assign]
+
+
+@numba.njit(fastmath=FAST, error_model="numpy")
+def sum_while_writing(rows: np.ndarray, out: np.ndarray) -> float:
+    """As no kernel should be."""
+    total = np.float32(0)
+    for i in range(rows.shape[0]):
+        out[i] = rows[i] - 1
+        total += rows[i] * rows[i]
+    return total
+
+
+def main() -> None:
+    """Use what there is."""
+    sum_while_writing(np.ones(9, np.float32), np.ones(9, np.float32))
+    warnings.simplefilter("ignore")
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3_000, 6)).astype(np.float32)
+    weights = rng.uniform(1, 2, size=len(X))
+    settings: list[dict[str, Any]] = [
+        {"coreset_size": 2_500, "refine": 1},
+        {"search": "pointwise", "init": "afkmc2"},
+        {"covariance_type": "diag", "mixing": "learned"},
+        {"covariance_type": "spherical", "reassign": True, "n_explore": 1},
+        {"metric": "cosine"},
+    ]
+    for setting in settings:
+        model = VCGMM(1_100, max_iter=2, n_threads=1, random_state=0, **setting).fit(X, sample_weight=weights)
+        model.predict(X)
+        model.predict(X, method="approximate")
+        model.predict_proba(X[:9])
+        model.score_samples(X)
+    VCGMM(20, n_threads=1, random_state=0).partial_fit(X).partial_fit(X)
+    for hard in (False, True):
+        two_level(X, 300, max_iter=2, hard=hard, n_init=2, random_state=0, n_threads=1)
+    lightweight_coreset(X, 500, random_state=0)
+    afkmc2(X, 30, random_state=0)
+    kmeans_plus_plus(X, 30, random_state=0)
+    quantization_error(X, X[:9])
+    print("\n".join(dict.fromkeys(found)))  # noqa: T201 - what it is for
+
+
+if __name__ == "__main__":
+    main()
