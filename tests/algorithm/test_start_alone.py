@@ -13,6 +13,7 @@ from vcgmm.algorithm.coreset import Coreset
 from vcgmm.algorithm.frame import Frame
 from vcgmm.algorithm.local_points import LocalPoints
 from vcgmm.algorithm.start_alone import Wishes, means_of_labels, runs_of_groups, start_alone
+from vcgmm.algorithm.subspace import lift
 from vcgmm.algorithm.two_level import ALONE, two_level
 from vcgmm.data import Selection
 from vcgmm.parallel import Workers
@@ -67,13 +68,10 @@ def plain_means(points: np.ndarray, weights: np.ndarray, labels: np.ndarray, n_c
     return np.array([np.average(points[mine], axis=0, weights=weights[mine]) for mine in members])
 
 
-@pytest.mark.parametrize("layout", ["rows", "columns", "selection", "integers"])
-def test_means_are_those_of_every_cluster_however_rows_lie(layout: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vcgmm.algorithm.coreset.FETCHED", 4096)  # several runs of groups
-    rng = np.random.default_rng(0)
-    rows = np.round(10 * rng.normal(size=(900, 40))).astype(np.float32)
-    picks = np.sort(rng.choice(900, 500, replace=False))
-    weights, labels = rng.uniform(0.1, 2.0, 500), rng.permutation(np.arange(500) % 23).astype(np.int32)
+LAYOUTS = pytest.mark.parametrize("layout", ["rows", "columns", "selection", "integers"])
+
+
+def laid_out(rows: np.ndarray, picks: np.ndarray, layout: str) -> np.ndarray | Selection:
     source: np.ndarray | Selection = rows[picks]
     if layout == "columns":
         source = np.asfortranarray(source)
@@ -81,6 +79,17 @@ def test_means_are_those_of_every_cluster_however_rows_lie(layout: str, monkeypa
         source = source.astype(np.int16)
     elif layout == "selection":
         source = Selection(rows, picks)
+    return source
+
+
+@LAYOUTS
+def test_means_are_those_of_every_cluster_however_rows_lie(layout: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vcgmm.algorithm.coreset.FETCHED", 4096)  # several runs of groups
+    rng = np.random.default_rng(0)
+    rows = np.round(10 * rng.normal(size=(900, 40))).astype(np.float32)
+    picks = np.sort(rng.choice(900, 500, replace=False))
+    weights, labels = rng.uniform(0.1, 2.0, 500), rng.permutation(np.arange(500) % 23).astype(np.int32)
+    source = laid_out(rows, picks, layout)
     frame = Frame(np.full(40, 0.5), 2.0, np.dtype(np.float32))
     found = []
     for n_threads in (1, 3):
@@ -92,11 +101,25 @@ def test_means_are_those_of_every_cluster_however_rows_lie(layout: str, monkeypa
     np.testing.assert_allclose(found[0], expected, rtol=1e-12, atol=1e-12)
 
 
-def test_a_cluster_without_points_is_put_on_one() -> None:
-    points, weights = mixture(300, 20)
-    labels = (np.arange(300) % 9).astype(np.int32)  # and none of the tenth
-    means = means_of_labels(local(points), weights, labels, 10, INLINE)
-    assert (points == means[9].astype(np.float32)).all(axis=1).any()
+@LAYOUTS
+def test_clusters_without_points_are_put_on_the_farthest(layout: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vcgmm.algorithm.coreset.FETCHED", 4096)  # several runs of groups
+    rng = np.random.default_rng(0)
+    rows = np.round(10 * rng.normal(size=(900, 40))).astype(np.float32)
+    picks = np.sort(rng.choice(900, 500, replace=False))
+    weights, labels = (
+        rng.uniform(0.1, 2.0, 500),
+        (2 * (np.arange(500) % 9)).astype(np.int32),
+    )  # and none of 1, 3, …
+    frame = Frame(np.full(40, 0.5), 2.0, np.dtype(np.float32))
+    points = LocalPoints(Coreset(picks, laid_out(rows, picks, layout), weights), frame, INLINE)
+    expected = lift(points.array, weights, labels.copy(), 18, 0, INLINE).means
+    points.forget()
+    if layout != "columns":  # where rows are quickly fetched, no copy of all is made
+        monkeypatch.setattr(LocalPoints, "fill", None)
+    found = means_of_labels(points, weights, labels, 18, INLINE)
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+    assert np.bincount(labels, minlength=18).all()
 
 
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=40), st.integers(1, 120))

@@ -35,13 +35,19 @@ def test_rows_that_lie_anywhere_are_the_same(rows: np.ndarray, n: int) -> None:
 def test_means_of_groups_are_those_of_rows_that_were_written(rows: np.ndarray, dtype: type) -> None:
     rng = np.random.default_rng(2)
     source, weights, order = rows.astype(dtype), rng.uniform(0.5, 2.0, 50), rng.permutation(50)
-    start = np.array([0, 1, 20, 50])
-    means = np.full((3, 3), np.nan)
-    for first, last in ((1, 3), (0, 1)):
-        mean_in_coordinates(first, last, source, ORIGIN, 4.0, weights, order, start, means)
+    start = np.array([0, 1, 20, 20, 50])
+    means, again = np.full((2, 4, 3), np.nan)
+    distances, nowhere = np.full(50, -1, dtype), np.empty(0, dtype)
+    for first, last in ((1, 4), (0, 1)):
+        mean_in_coordinates(first, last, source, ORIGIN, 4.0, weights, order, start, means, nowhere)
+        mean_in_coordinates(first, last, source, ORIGIN, 4.0, weights, order, start, again, distances)
+    np.testing.assert_array_equal(means, again)
     local = np.empty((50, 3), dtype)
     change_coordinates(source, ORIGIN, 4.0, local)
-    for group in range(3):
+    for group in (0, 1, 3):
         mine = order[start[group] : start[group + 1]]
         expected = np.average(local[mine].astype(np.float64), axis=0, weights=weights[mine])
         np.testing.assert_allclose(means[group], expected, rtol=1e-12)
+        squares = ((local[mine] - expected) ** 2).sum(axis=1)
+        np.testing.assert_allclose(distances[mine], squares, rtol=1e-6, atol=1e-12)
+    assert not means[2].any()  # nobody is in it

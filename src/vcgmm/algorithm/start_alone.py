@@ -14,6 +14,7 @@ from ..parallel import MOVING, Workers
 from .cells import sort_by_cluster
 from .coreset import rows_at_once
 from .directions import directions_alone, directions_for_few
+from .empty_clusters import put_on_farthest
 from .hard_steps import asks_for_labels, hard_steps
 from .local_points import LocalPoints
 from .subspace import SearchSettings, improved_labels, lift
@@ -189,28 +190,51 @@ def means_of_labels(
     workers : Workers
     """
     order, start = sort_by_cluster(labels, n_clusters)
-    if not points.source.quick or not np.diff(start).all():
+    if not points.source.quick:
         return lift(points.array, weights, labels, n_clusters, 0, workers).means
-    means, nowhere = np.empty((n_clusters, points.n_features)), np.empty(0, points.frame.dtype)
+    frame, means = points.frame, np.empty((n_clusters, points.n_features))
+    sizes = np.diff(start)
+    empty = np.flatnonzero(sizes == 0)
+    distances = np.empty(len(labels) if len(empty) else 0, frame.dtype)  # only they ask for any
     given = points.as_given()
     if given is not None:
-        frame = points.frame
 
         def add(_thread: int, first: int, last: int) -> None:
-            mean_in_coordinates(first, last, given, frame.origin, frame.scale, weights, order, start, means)
+            mean_in_coordinates(
+                first, last, given, frame.origin, frame.scale, weights, order, start, means, distances
+            )
 
         workers.run(add, n_clusters, MOVING * given.size)
-        return means
+    else:
+        add_runs(points, weights, order, start, means, distances, workers)
+    if len(empty):
+        costs = weights * distances
+        put_on_farthest(empty, costs, labels, sizes, lambda place: points.take(np.array([place]))[0], means)
+    return means
+
+
+def add_runs(
+    points: LocalPoints,
+    weights: np.ndarray,
+    order: np.ndarray,
+    start: np.ndarray,
+    means: np.ndarray,
+    distances: np.ndarray,
+    workers: Workers,
+) -> None:
+    """`kernels.lloyd.mean_of_groups` of points that are fetched some groups at a time; arrays as it has them."""
     runs = runs_of_groups(start, rows_at_once(points.n_features * points.frame.dtype.itemsize))
 
     def work(_thread: int, first: int, last: int) -> None:
         for a, b in zip(runs[first:last], runs[first + 1 : last + 1], strict=True):
             rows, bounds = order[start[a] : start[b]], start[a : b + 1] - start[a]
             places = np.arange(len(rows), dtype=order.dtype)
-            mean_of_groups(0, b - a, points.take(rows), weights[rows], places, bounds, means[a:b], nowhere)
+            near = np.empty(len(rows) if len(distances) else 0, distances.dtype)
+            mean_of_groups(0, b - a, points.take(rows), weights[rows], places, bounds, means[a:b], near)
+            if len(distances):
+                distances[rows] = near
 
     workers.run(work, len(runs) - 1, MOVING * len(order) * points.n_features)
-    return means
 
 
 def runs_of_groups(start: np.ndarray, most: int) -> list[int]:

@@ -21,6 +21,7 @@ from .blocked import BlockedSearch
 from .cells import sort_by_cluster
 from .directions import leading_directions
 from .em import Fit, variational_em
+from .empty_clusters import put_on_farthest
 from .estep import Search
 from .local_points import LocalPoints
 from .models.shared import Shared, SharedModel
@@ -196,16 +197,6 @@ def lift(
     workers.run(work, n_clusters, MOVING * points.size)
     empty = np.flatnonzero(np.diff(start) == 0)
     if len(empty):
-        sizes = np.diff(start)
-        taken: set[bytes] = set()
-        farthest = iter(np.argsort(-(weights * distances), kind="stable"))
-        for cluster in empty:
-            for row in farthest:
-                if sizes[labels[row]] > 1 and points[row].tobytes() not in taken:
-                    break
-            else:
-                break  # no other point is left to stand on
-            taken.add(points[row].tobytes())
-            sizes[labels[row]] -= 1
-            means[cluster], labels[row], distances[row] = points[row], cluster, 0
+        costs = weights * distances
+        distances[put_on_farthest(empty, costs, labels, np.diff(start), points.__getitem__, means)] = 0
     return Start(means, labels, float(np.dot(weights, distances)), n_evaluations + len(points))

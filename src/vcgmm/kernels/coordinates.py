@@ -61,8 +61,9 @@ def mean_in_coordinates(
     order: np.ndarray,
     start: np.ndarray,
     means: np.ndarray,
+    distances: np.ndarray,
 ) -> None:
-    """Weighted mean of groups first..last-1 of rows as `change_coordinates` writes them, which are not kept.
+    """`lloyd.mean_of_groups` of rows as `change_coordinates` writes them, which are not kept.
 
     Parameters
     ----------
@@ -70,8 +71,9 @@ def mean_in_coordinates(
     origin : (D,) float64, IN
     scale : float, IN
     weights : (N,) float64, IN
-    order, start : IN, group g holds the rows order[start[g]:start[g + 1]], and some weight
-    means : (n_groups, D) float64, OUT
+    order, start : IN, group g holds the rows order[start[g]:start[g + 1]]
+    means : (n_groups, D) float64, OUT; 0 for a group that is empty or without weight
+    distances : (N,) float, OUT, squared, of every member to its group's mean; or (0,), where nobody asks for them
     """
     local = np.empty(source.shape[1], source.dtype)  # rounded as points are
     for group in range(first, last):
@@ -87,5 +89,15 @@ def mean_in_coordinates(
                 local[d] = (np.float64(source[row, d]) - origin[d]) * scale
             for d in range(means.shape[1]):
                 means[group, d] += weight * local[d]
-        for d in range(means.shape[1]):
-            means[group, d] /= mass
+        if mass > 0.0:
+            for d in range(means.shape[1]):
+                means[group, d] /= mass
+        for i in range(start[group], start[group + 1] if distances.shape[0] else start[group]):
+            row = order[i]
+            for d in range(means.shape[1]):
+                local[d] = (np.float64(source[row, d]) - origin[d]) * scale
+            total = 0.0
+            for d in range(means.shape[1]):
+                difference = local[d] - means[group, d]
+                total += difference * difference
+            distances[row] = total
