@@ -1,9 +1,10 @@
 """Time of an EM iteration against the number of clusters, of points and of features.
 
     python benchmarks/scaling.py --output docs/benchmarks/scaling.csv --picture docs/images/scaling.png
-    python benchmarks/scaling.py --panels clusters --points 8388608 --iterations 12
+    python benchmarks/scaling.py --panels clusters --points 262144 8388608 --pointwise 262144 --iterations 12
 
-Fits on all points of a synthetic mixture that has many more clusters than are looked for, 16 iterations each.
+Fits on all points of a synthetic mixture that has many more clusters than are looked for, 16 iterations each, with
+the default search; against the number of clusters with the paper's search, point by point, too (`--pointwise`).
 Now and then an iteration links the clusters anew and takes longer; so the time of an iteration is taken over as
 many in a row as hold one that links, and the median is over all such runs; the mean is over all iterations but the
 first.  Kernels are compiled before the clock starts.
@@ -49,6 +50,7 @@ class Case:
     n_points: int
     n_features: int
     n_clusters: int
+    search: str = "blocked"
 
     @property
     def value(self) -> int:
@@ -64,6 +66,7 @@ class Point:
     n_points: int
     n_features: int
     n_clusters: int
+    search: str
     median_seconds: float
     mean_seconds: float
     distances: float
@@ -77,13 +80,15 @@ def doubling(first: int, last: int) -> list[int]:
     return values
 
 
-def plan(quick: bool, sizes: Sequence[int]) -> list[Case]:
-    """All fits, each panel's axis in order; numbers of points for the panel of clusters."""
+def plan(quick: bool, sizes: Sequence[int], pointwise: Sequence[int]) -> list[Case]:
+    """All fits, each panel's axis in order; numbers of points for the panel of clusters, by search."""
     if quick:
         cases = [Case("clusters", 16_384, 32, c) for c in doubling(64, 1_024)]
+        cases += [Case("clusters", 16_384, 32, c, "pointwise") for c in doubling(64, 1_024)]
         cases += [Case("points", n, 32, 128) for n in doubling(2_048, 16_384)]
         return cases + [Case("features", 4_096, d, 128) for d in doubling(8, 128)]
-    cases = [Case("clusters", n_points, 32, c) for n_points in sizes for c in doubling(1_024, 65_536)]
+    searches = [("blocked", n_points) for n_points in sizes] + [("pointwise", n_points) for n_points in pointwise]
+    cases = [Case("clusters", n, 32, c, search) for search, n in searches for c in doubling(1_024, 65_536)]
     cases += [Case("points", n, 32, 4_096) for n in doubling(16_384, 2_097_152)]
     return cases + [Case("features", 131_072, d, 2_048) for d in doubling(4, 512)]
 
@@ -98,6 +103,7 @@ def measure(case: Case, n_iter: int) -> Point:
         tol=0.0,
         max_iter=n_iter,
         random_state=0,
+        search=case.search,
         callbacks=lambda facts: seconds.append(facts.seconds),
     )
     with warnings.catch_warnings():
@@ -107,14 +113,20 @@ def measure(case: Case, n_iter: int) -> Point:
     runs = (ends[LINKED_EVERY:] - ends[:-LINKED_EVERY]) / LINKED_EVERY
     mean = (seconds[-1] - seconds[0]) / (n_iter - 1)
     distances = model.n_distance_evaluations_["em"] / n_iter
-    sizes = case.n_points, case.n_features, case.n_clusters
-    return Point(case.panel, *sizes, float(np.median(runs)), mean, distances)
+    problem = case.n_points, case.n_features, case.n_clusters, case.search
+    return Point(case.panel, *problem, float(np.median(runs)), mean, distances)
 
 
 def in_lines(pairs: Sequence[tuple[int, Point]]) -> list[list[tuple[int, Point]]]:
-    """Those of one number of points each."""
-    sizes = dict.fromkeys(point.n_points for _, point in pairs)
-    return [[pair for pair in pairs if pair[1].n_points == size] for size in sizes]
+    """Those of one search and one number of points each."""
+
+    def line_of(point: Point) -> tuple[str, int]:
+        return point.search, point.n_points
+
+    return [
+        [pair for pair in pairs if line_of(pair[1]) == line]
+        for line in dict.fromkeys(line_of(p) for _, p in pairs)
+    ]
 
 
 def slope(points: Sequence[Point], values: Sequence[int]) -> float:
@@ -144,7 +156,8 @@ def draw(points: dict[str, list[tuple[int, Point]]], path: Path) -> None:
             colour, label = LINES[k % len(LINES)], None if k else "measured"
             ax.loglog(x, y, color=colour, marker="o", markersize=4, label=label)
             if len(lines) > 1:
-                name, place = f"N′ = {line[0][1].n_points:,}", (x[-1], y[-1])
+                first, place = line[0][1], (x[-1], y[-1])
+                name = f"N′ = {first.n_points:,}" + (", point by point" if first.search == "pointwise" else "")
                 ax.annotate(
                     name, place, (0, 7), textcoords="offset points", ha="right", fontsize="small", color=colour
                 )
@@ -178,27 +191,32 @@ def main() -> None:
     parser.add_argument("--iterations", type=int, default=16)
     parser.add_argument("--panels", nargs="+", choices=PANELS, default=PANELS)
     parser.add_argument("--points", type=int, nargs="+", default=[262_144], help="of the panel of clusters")
+    parser.add_argument("--pointwise", type=int, nargs="*", default=[262_144], help="… with the paper's search")
     parser.add_argument("--quick", action="store_true", help="small problems: tells that it runs, not how fast")
     parser.add_argument("--output", type=Path)
     parser.add_argument("--picture", type=Path)
     arguments = parser.parse_args()
     if arguments.iterations < FEWEST:
         parser.error(f"--iterations must be at least {FEWEST}")
-    measure(Case("clusters", 4_096, 32, 64), FEWEST)
+    for search in ("blocked", "pointwise"):  # compiled
+        measure(Case("clusters", 4_096, 32, 64, search), FEWEST)
 
     points: dict[str, list[tuple[int, Point]]] = {}
-    cases = [case for case in plan(arguments.quick, arguments.points) if case.panel in arguments.panels]
+    cases = plan(arguments.quick, arguments.points, arguments.pointwise)
+    cases = [case for case in cases if case.panel in arguments.panels]
     for case in track(cases, "fits", console=Console(stderr=True)):
         points.setdefault(case.panel, []).append((case.value, measure(case, arguments.iterations)))
 
     console = Console(width=110)
-    table = Table("against", "N'", "D", "C", "median", "mean", "a point", "distances a point")
+    table = Table("against", "search", "N'", "D", "C", "median", "mean", "a point", "distances a point")
     for panel, pairs in points.items():
         for _, point in pairs:
             sizes = f"{point.n_points:,}", str(point.n_features), f"{point.n_clusters:,}"
             times = f"{1e3 * point.median_seconds:.1f} ms", f"{1e3 * point.mean_seconds:.1f} ms"
             per_point = f"{1e6 * point.median_seconds / point.n_points:.2f} µs"
-            table.add_row(panel, *sizes, *times, per_point, f"{point.distances / point.n_points:.0f}")
+            table.add_row(
+                panel, point.search, *sizes, *times, per_point, f"{point.distances / point.n_points:.0f}"
+            )
         table.add_section()
     console.print(table)
     for panel, pairs in points.items():
@@ -208,10 +226,12 @@ def main() -> None:
     for line in in_lines(points.get("clusters", [])):
         clusters = [point for _, point in line]
         growth = max(point.median_seconds for point in clusters) / min(point.median_seconds for point in clusters)
+        first, last = clusters[0], clusters[-1]
+        clusters_of = f"from {first.n_clusters:,} to {last.n_clusters:,} clusters"
         console.print(
-            f"{clusters[0].n_points:,} points: from {clusters[0].n_clusters:,} to {clusters[-1].n_clusters:,} "
-            f"clusters an iteration takes "
-            f"{growth:.2f} times as long; hoped for: less than {TARGET:g}-fold; met: {verdict(growth, TARGET)}"
+            f"{first.n_points:,} points, {first.search}: {clusters_of} an iteration takes "
+            f"{growth:.2f} times as long; hoped for: less than {TARGET:g}-fold; "
+            f"met: {verdict(growth, TARGET)}"
         )
     if arguments.picture:
         draw(points, arguments.picture)

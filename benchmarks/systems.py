@@ -138,6 +138,7 @@ OURS: list[tuple[int | None, int, dict[str, Any]]] = [
     (64, 0, {"max_iter": 1}),
     (None, 0, {"max_iter": 1}),
     (None, 0, {"max_iter": 2, "hard": True}),
+    (None, 0, {"max_iter": 2, "hard": True, "lloyd_steps": 12}),
     (None, 0, {"max_iter": 3, "hard": True}),
     (None, 0, {"max_iter": 5, "hard": True}),
     (None, 0, {"max_iter": 8, "hard": True}),
@@ -146,7 +147,9 @@ OURS: list[tuple[int | None, int, dict[str, Any]]] = [
     (None, 0, {"max_iter": 50, "hard": True}),
     (64, 0, {"max_iter": 0, "sampling": "uniform"}),  # where clusters are few, no more rows need be read
     (256, 0, {"max_iter": 0, "sampling": "uniform"}),
+    (128, 0, {"max_iter": 2, "hard": True, "sampling": "uniform"}),
     (256, 0, {"max_iter": 3, "hard": True, "sampling": "uniform"}),
+    (512, 0, {"max_iter": 2, "hard": True, "sampling": "uniform"}),
     (256, 0, {"max_iter": 12, "hard": True, "sampling": "uniform"}),
     (256, 0, {"max_iter": 12, "hard": True, "sampling": "uniform", "n_init": 4}),
     (512, 0, {"max_iter": 25, "hard": True, "sampling": "uniform", "n_init": 4}),

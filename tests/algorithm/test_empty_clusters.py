@@ -10,7 +10,7 @@ from vcgmm.algorithm.empty_clusters import largest_first, put_on_farthest
 
 
 @pytest.mark.parametrize("at_first", [1, 3, 256])
-@given(costs=st.lists(st.sampled_from([0.0, 0.5, 1.0, 2.0, np.inf]) | st.floats(0, 5), max_size=40))
+@given(costs=st.lists(st.sampled_from([0.0, 0.5, 1.0, 2.0, np.inf, np.nan]) | st.floats(0, 5), max_size=40))
 def test_places_come_in_the_order_of_a_sort(at_first: int, costs: list[float]) -> None:
     array = np.array(costs)
     with pytest.MonkeyPatch.context() as patch:

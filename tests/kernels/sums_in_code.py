@@ -1,6 +1,7 @@
-"""Compile kernels, and print in which functions a sum of floats stands behind a check where arrays lie.
+"""Compile kernels, and print in which functions a sum of floats stands in a loop that writes to an array.
 
-The first line is of a function made for the purpose, to show that such sums are found.
+LLVM has vectorised such a loop behind a check where arrays lie, next to the sum or, where it stays the same,
+outside an outer loop.  The first two lines are of functions made for the purpose, to show that both are found.
 """
 
 from __future__ import annotations
@@ -16,8 +17,12 @@ from numba.core import codegen
 from vcgmm import VCGMM, afkmc2, kmeans_plus_plus, lightweight_coreset, quantization_error, two_level
 from vcgmm.kernels.jit import FAST
 
-#: Names that LLVM gives to the check, and to the blocks between it and a sum's end.
-CHECK, BETWEEN = "vector.memcheck", ("vector.", "vec.epilog", "middle.block")
+#: Names that LLVM gives to the check, to the blocks between it and a sum's end, and to the loops among these.
+CHECK, BETWEEN, LOOPS = (
+    "vector.memcheck",
+    ("vector.", "vec.epilog", "middle.block"),
+    ("vector.body", "vec.epilog.v"),
+)
 
 found: list[str] = []
 
@@ -35,18 +40,20 @@ def look_at(module: Any) -> None:
     """Note the functions of a module that have such a sum."""
     for function in module.functions:
         leads_from: dict[str, set[str]] = {}
-        ends = []
+        ends, writing = [], set()
         for block in function.blocks:
             instructions = [str(instruction) for instruction in block.instructions]
-            for label in re.findall(r'label %"?([\w.$]+)', instructions[-1]):
+            for label in re.findall(r'label %"?([\w.$-]+)', instructions[-1]):
                 leads_from.setdefault(label, set()).add(block.name)
             if any("vector.reduce.fadd" in instruction for instruction in instructions):
                 ends.append(block.name)
+            if block.name.startswith(LOOPS) and any(i.lstrip().startswith("store") for i in instructions):
+                writing.add(block.name)
         seen = set(ends)
         while ends:
             for before in leads_from.get(ends.pop(), set()) - seen:
                 seen.add(before)
-                if before.startswith(CHECK):
+                if before.startswith(CHECK) or before in writing:
                     found.append(words_of(function.name))
                 elif before.startswith(BETWEEN):
                     ends.append(before)
@@ -74,12 +81,22 @@ def sum_while_writing(rows: np.ndarray, out: np.ndarray) -> float:
     return total
 
 
-def main() -> None:
-    """Use what there is."""
-    sum_while_writing(np.ones(9, np.float32), np.ones(9, np.float32))
-    warnings.simplefilter("ignore")
+@numba.njit(fastmath=FAST, error_model="numpy")
+def sums_while_writing(rows: np.ndarray, out: np.ndarray) -> float:
+    """Nor like this: the check is made once."""
+    total = np.float32(0)
+    for j in range(rows.shape[0]):
+        for i in range(rows.shape[1]):
+            value = rows[j, i] * rows[j, i]
+            out[j, i] = value
+            total += value
+    return total
+
+
+def use_all(dtype: type) -> None:
+    """Fits, predictions and coresets of rows of this type."""
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(3_000, 6)).astype(np.float32)
+    X = rng.normal(size=(3_000, 6)).astype(dtype)
     weights = rng.uniform(1, 2, size=len(X))
     settings: list[dict[str, Any]] = [
         {"coreset_size": 2_500, "refine": 1},
@@ -101,6 +118,18 @@ def main() -> None:
     afkmc2(X, 30, random_state=0)
     kmeans_plus_plus(X, 30, random_state=0)
     quantization_error(X, X[:9])
+    wide = rng.normal(size=(1_000, 200)) * np.linspace(1, 0, 200) ** 4  # directions pay
+    VCGMM(30, max_iter=2, n_threads=1, random_state=0).fit(wide.astype(dtype))
+    two_level(wide.astype(dtype), 30, max_iter=0, random_state=0, n_threads=1)
+
+
+def main() -> None:
+    """Use what there is."""
+    sum_while_writing(np.ones(9, np.float32), np.ones(9, np.float32))
+    sums_while_writing(np.ones((9, 9), np.float32), np.ones((9, 9), np.float32))
+    warnings.simplefilter("ignore")
+    for dtype in (np.float32, np.float64):
+        use_all(dtype)
     print("\n".join(dict.fromkeys(found)))  # noqa: T201 - what it is for
 
 

@@ -27,7 +27,7 @@ def with_room(centre: np.ndarray) -> np.ndarray:
     return np.append(centre, np.zeros(-len(centre) % lanes(4), np.float32))
 
 
-@pytest.mark.parametrize(("n", "n_features"), [(1, 3), (7, 1), (8, 5), (75, 9)])
+@pytest.mark.parametrize(("n", "n_features"), [(1, 3), (7, 1), (8, 5), (75, 9), (40, 16), (40, 33)])
 @pytest.mark.parametrize("offset", [0.0, 1e6])
 def test_differences_to_a_centre_near_by_lose_nothing_to_an_offset(n: int, n_features: int, offset: float) -> None:
     rows = rows_of(n, n_features, offset)

@@ -46,8 +46,10 @@ def put_on_farthest(
     farthest = largest_first(costs)
     for cluster in empty:
         for place in farthest:
+            if sizes[labels[place]] < 2:
+                continue
             row = row_of(place)
-            if sizes[labels[place]] > 1 and row.tobytes() not in taken:
+            if row.tobytes() not in taken:
                 break
         else:
             break  # no other point is left to stand on
@@ -60,10 +62,14 @@ def put_on_farthest(
 
 def largest_first(costs: np.ndarray) -> Iterator[int]:
     """Places of all costs (n,), largest first, equal ones as they lie; sorted only as far as is asked for."""
-    known, n, below = 0, AT_FIRST, np.inf
-    while known < len(costs):
-        n = min(n, len(costs))
-        least = np.partition(costs, len(costs) - n)[len(costs) - n]
-        some = np.flatnonzero((costs >= least) & ((costs < below) | (known == 0)))
-        yield from some[np.argsort(-costs[some], kind="stable")].tolist()
-        known, n, below = known + len(some), 4 * n, least
+    keys = -costs  # of which the least are wanted: NaN, which is nowhere in order, is the last in both
+    known, n = 0, AT_FIRST
+    above = None
+    while known < len(keys):
+        most = np.partition(keys, min(n, len(keys)) - 1)[min(n, len(keys)) - 1]
+        new = ~(keys > most) if np.isnan(most) else keys <= most
+        if above is not None:
+            new &= ~(keys <= above)
+        some = np.flatnonzero(new)
+        yield from some[np.argsort(keys[some], kind="stable")].tolist()
+        known, n, above = known + len(some), 4 * n, most

@@ -59,7 +59,8 @@ def add_facts(
         for j in range(n):
             part = parts[0, j] / totals[j] * shares[k, j] if shares[k, j] > least else 0.0
             parts[k + 1, j] = part
-            scatter += part * near[k, j]
+        for j in range(n):  # a sum has a loop of its own (`jit`)
+            scatter += parts[k + 1, j] * near[k, j]
     facts[0] += bound
     facts[1] += scatter
     facts[2] += error

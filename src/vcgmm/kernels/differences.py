@@ -14,7 +14,7 @@ from numba import config
 from numba.core import types
 from numba.extending import intrinsic
 
-from .vectors import Vectors, require_alike
+from .vectors import AS_WRITTEN, Vectors, require_alike
 
 
 def _emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -25,7 +25,7 @@ def _emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     n_features = builder.extract_value(origin.shape, 0)
 
     def subtracted(first: Any, held: list[Any]) -> list[Any]:
-        difference = builder.fsub(v.load(source, row, first), v.load(origin, None, first))
+        difference = builder.fsub(v.load(source, row, first), v.load(origin, None, first), flags=AS_WRITTEN)
         v.store(difference, out, j, first)
         return [v.multiply_add(difference, difference, held[0])]
 
@@ -33,7 +33,7 @@ def _emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     (squares,) = v.loop(whole, v.width, [v.constant(0.0)], subtracted, perhaps_none=True)
     left = v.first_lanes(builder.sub(n_features, whole))
     rest = (v.load_where(array, v.number, place, whole, left) for array, place in ((source, row), (origin, None)))
-    difference = builder.fsub(*rest)
+    difference = builder.fsub(*rest, flags=AS_WRITTEN)
     v.store_where(difference, out, j, whole, left)
     return v.total(v.multiply_add(difference, difference, squares))
 

@@ -14,7 +14,7 @@ from numba import config
 from numba.core import types
 from numba.extending import intrinsic
 
-from .vectors import Vectors, require_alike
+from .vectors import AS_WRITTEN, Vectors, require_alike
 
 #: Rows that are taken together.
 ROWS = 8
@@ -23,7 +23,7 @@ ROWS = 8
 def _in_pairs(builder: Any, values: list[Any]) -> Any:
     """The sum of values, two by two."""
     while len(values) > 1:
-        values = [builder.fadd(a, b) for a, b in zip(values[::2], values[1::2], strict=True)]
+        values = [builder.fadd(a, b, flags=AS_WRITTEN) for a, b in zip(values[::2], values[1::2], strict=True)]
     return values[0]
 
 
@@ -36,10 +36,11 @@ def _emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
 
     def add(first: Any, wanted: Any) -> None:
         middle = v.load(centre, None, first)
-        differences = [builder.fsub(v.load_where(rows, v.number, row, first, wanted), middle) for row in eight]
+        values = [v.load_where(rows, v.number, row, first, wanted) for row in eight]
+        differences = [builder.fsub(value, middle, flags=AS_WRITTEN) for value in values]
         squares = [builder.fmul(difference, difference) for difference in differences]
-        for k, values in enumerate((differences, squares)):
-            total = builder.fadd(v.load(sums, v.index(k), first), _in_pairs(builder, values))
+        for k, terms in enumerate((differences, squares)):
+            total = builder.fadd(v.load(sums, v.index(k), first), _in_pairs(builder, terms), flags=AS_WRITTEN)
             v.store(total, sums, v.index(k), first)
 
     def add_whole(first: Any, _: list[Any]) -> list[Any]:

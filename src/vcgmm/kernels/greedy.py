@@ -107,8 +107,10 @@ def distances_and_gains(
                     out[b, i] = squared_distance(rows, i, rows, picks[b])
                     gains[b] += masses[i] * max(distances[i] - out[b, i], zero)
     for b in range(n_candidates):
+        total = zero
         for lane in range(saved.shape[1]):
-            gains[b] += saved[b, lane]
+            total += saved[b, lane]
+        gains[b] += total
 
 
 @part

@@ -80,9 +80,10 @@ def strict_part(function: Function) -> Function:
 
 def _compiled(function: Callable[..., object], **options: Any) -> Any:
     compiled = cast("Any", numba).njit(**{**_OPTIONS, **options})(function)
-    with suppress(AttributeError, OSError):  # not compiled, not kept, or kept in another way
-        file = compiled._cache._cache_file
-        file._source_stamp = file._source_stamp, _state_of_all_files()
+    file: Any = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
+    if hasattr(file, "_source_stamp"):  # else it is not compiled, not kept, or kept in another way
+        with suppress(OSError):
+            file._source_stamp = file._source_stamp, _state_of_all_files()
     return compiled
 
 

@@ -63,6 +63,10 @@ def _suffix(kind: Any) -> str:
     return f"v{kind.count}{'i' if isinstance(kind.element, ir.IntType) else 'f'}{8 * _bytes(kind.element)}"
 
 
+#: Flags of an operation that is not to be taken apart: numba gives a kernel's, which may reorder sums, to all that
+#: have none.
+AS_WRITTEN = ("nsz",)
+
 #: What becomes of a loop's values: called with the loop's number and the values there are.
 Body = Callable[[Any, list[Any]], list[Any]]
 
