@@ -156,10 +156,11 @@ def draw(points: dict[str, list[tuple[int, Point]]], path: Path) -> None:
             colour, label = LINES[k % len(LINES)], None if k else "measured"
             ax.loglog(x, y, color=colour, marker="o", markersize=4, label=label)
             if len(lines) > 1:
-                first, place = line[0][1], (x[-1], y[-1])
-                name = f"N′ = {first.n_points:,}" + (", point by point" if first.search == "pointwise" else "")
+                by_point = line[0][1].search == "pointwise"  # where it begins, since it ends near others
+                name = f"N′ = {line[0][1].n_points:,}" + (", point by point" if by_point else "")
+                place, side = ((x[0], y[:4].max()), "left") if by_point else ((x[-1], y[-1]), "right")
                 ax.annotate(
-                    name, place, (0, 7), textcoords="offset points", ha="right", fontsize="small", color=colour
+                    name, place, (0, 7), textcoords="offset points", ha=side, fontsize="small", color=colour
                 )
         y = np.concatenate(everything)
         first = pairs[0][1]
@@ -179,7 +180,7 @@ def draw(points: dict[str, list[tuple[int, Point]]], path: Path) -> None:
         ax.tick_params(axis="x", labelrotation=30, labelsize="small")
         ax.spines[["top", "right"]].set_visible(False)
         ax.grid(alpha=0.25, linewidth=0.5)
-        ax.legend(frameon=False, fontsize="small", loc="upper left" if len(lines) == 1 else (0.02, 0.55))
+        ax.legend(frameon=False, fontsize="small", loc="upper left" if len(lines) == 1 else "lower right")
     panels[0].set_ylabel("milliseconds an EM iteration")
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=150)

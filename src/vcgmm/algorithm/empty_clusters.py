@@ -62,14 +62,12 @@ def put_on_farthest(
 
 def largest_first(costs: np.ndarray) -> Iterator[int]:
     """Places of all costs (n,), largest first, equal ones as they lie; sorted only as far as is asked for."""
-    keys = -costs  # of which the least are wanted: NaN, which is nowhere in order, is the last in both
-    known, n = 0, AT_FIRST
-    above = None
-    while known < len(keys):
-        most = np.partition(keys, min(n, len(keys)) - 1)[min(n, len(keys)) - 1]
-        new = ~(keys > most) if np.isnan(most) else keys <= most
-        if above is not None:
-            new &= ~(keys <= above)
-        some = np.flatnonzero(new)
+    keys = -costs  # NaN is the last of these as of costs, and no comparison finds it
+    seen, n = np.zeros(len(keys), np.bool_), AT_FIRST
+    while not seen.all():
+        n = min(n, len(keys))
+        most = np.partition(keys, n - 1)[n - 1]
+        within = (keys <= most) | np.isnan(most)
+        some = np.flatnonzero(within & ~seen)
         yield from some[np.argsort(keys[some], kind="stable")].tolist()
-        known, n, above = known + len(some), 4 * n, most
+        seen, n = within, 4 * n
