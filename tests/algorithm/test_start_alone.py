@@ -107,17 +107,16 @@ def test_clusters_without_points_are_put_on_the_farthest(layout: str, monkeypatc
     rng = np.random.default_rng(0)
     rows = np.round(10 * rng.normal(size=(900, 40))).astype(np.float32)
     picks = np.sort(rng.choice(900, 500, replace=False))
-    weights, labels = (
-        rng.uniform(0.1, 2.0, 500),
-        (2 * (np.arange(500) % 9)).astype(np.int32),
-    )  # and none of 1, 3, …
+    weights = rng.uniform(0.1, 2.0, 500)
+    labels = (2 * (np.arange(500) % 9)).astype(np.int32)  # none of 1, 3, …
     frame = Frame(np.full(40, 0.5), 2.0, np.dtype(np.float32))
-    points = LocalPoints(Coreset(picks, laid_out(rows, picks, layout), weights), frame, INLINE)
-    expected = lift(points.array, weights, labels.copy(), 18, 0, INLINE).means
-    points.forget()
-    if layout != "columns":  # where rows are quickly fetched, no copy of all is made
-        monkeypatch.setattr(LocalPoints, "fill", None)
-    found = means_of_labels(points, weights, labels, 18, INLINE)
+    with Workers(3) as workers:
+        points = LocalPoints(Coreset(picks, laid_out(rows, picks, layout), weights), frame, workers)
+        expected = lift(points.array, weights, labels.copy(), 18, 0, workers).means
+        points.forget()
+        if layout != "columns":  # where rows are quickly fetched, no copy of all is made
+            monkeypatch.setattr(LocalPoints, "fill", None)
+        found = means_of_labels(points, weights, labels, 18, workers)
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
     assert np.bincount(labels, minlength=18).all()
 
