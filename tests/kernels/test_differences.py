@@ -10,6 +10,7 @@ from numba.core.errors import TypingError
 from vcgmm.kernels.differences import subtract
 from vcgmm.kernels.eight_rows import ROWS, add_eight_rows
 from vcgmm.kernels.jit import kernel
+from vcgmm.kernels.nearest_tiles import HEIGHT, VECTORS, nearest_of_few
 from vcgmm.kernels.vectors import lanes
 
 pytestmark = pytest.mark.interpreted
@@ -37,6 +38,21 @@ def test_rows_less_an_origin(seed: int, D: int, dtype: type) -> None:
     np.testing.assert_array_equal(out[:, D:], 7)  # what lies beyond the features is left alone
     exact = ((source - origin).astype(np.float64) ** 2).sum(axis=1)
     np.testing.assert_allclose(squares, exact, rtol=20 * np.finfo(dtype).eps)
+
+
+@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="is about compiled code")
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("D", [1, 2, 3, 7])
+def test_of_few_features_the_norm_is_what_a_product_tells(D: int, dtype: type) -> None:
+    rng = np.random.default_rng(D)
+    k, width = HEIGHT, VECTORS * lanes(np.dtype(dtype).itemsize)
+    source, origin = rng.normal(size=(k, D)).astype(dtype), rng.normal(size=D).astype(dtype)
+    rows, squares = np.empty((k, D), dtype), np.empty(k, dtype)
+    subtract_all(source, origin, rows, squares)
+    columns = np.ascontiguousarray(np.repeat(rows, width // k, axis=0).T)
+    best, ids = np.empty(width, dtype), np.empty(width, np.int32)
+    nearest_of_few(rows, squares, columns, best, ids)
+    np.testing.assert_array_equal(best + squares[ids], 0)
 
 
 @pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="is about compiled code")

@@ -2,6 +2,9 @@
 
 LLVM finds these vectors by itself, but asks whether arrays lie too near each other, and what is left over, for
 every row; and a sum in a loop that writes may be taken in another order (`jit`).  These are always the same.
+
+Of fewer features than a vector holds the norm is added up one by one, as products in tiles are (`Vectors.tile`):
+so the distance of equal rows, as such a product tells it, is 0 and no rounding.
 """
 
 from __future__ import annotations
@@ -14,11 +17,11 @@ from numba import config
 from numba.core import types
 from numba.extending import intrinsic
 
-from .vectors import AS_WRITTEN, Vectors, require_alike
+from .vectors import AS_WRITTEN, FUSED, Vectors, require_alike
 
 
 def _emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    """A loop over whole vectors, and the rest of the row."""
+    """A loop over whole vectors, and the rest of the row number by number."""
     v = Vectors(context, builder, signature.args[0].dtype)
     source, origin, out = (v.array(signature.args[k], arguments[k]) for k in (0, 2, 3))
     row, j = arguments[1], arguments[4]
@@ -31,11 +34,17 @@ def _emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
 
     whole = builder.and_(n_features, v.index(-v.width))
     (squares,) = v.loop(whole, v.width, [v.constant(0.0)], subtracted, perhaps_none=True)
-    left = v.first_lanes(builder.sub(n_features, whole))
-    rest = (v.load_where(array, v.number, place, whole, left) for array, place in ((source, row), (origin, None)))
-    difference = builder.fsub(*rest, flags=AS_WRITTEN)
-    v.store_where(difference, out, j, whole, left)
-    return v.total(v.multiply_add(difference, difference, squares))
+
+    def rest(after: Any, held: list[Any]) -> list[Any]:
+        place = builder.add(whole, after)
+        here, there, at = (v.address(a, v.number, r, place) for a, r in ((source, row), (origin, None), (out, j)))
+        values = (builder.load(address, align=v.size) for address in (here, there))
+        difference = builder.fsub(*values, flags=AS_WRITTEN)
+        builder.store(difference, at, align=v.size)
+        return [builder.fadd(held[0], builder.fmul(difference, difference, flags=FUSED), flags=FUSED)]
+
+    (total,) = v.loop(builder.sub(n_features, whole), 1, [v.total(squares)], rest, perhaps_none=True)
+    return total
 
 
 def _typed(_typing: Any, source: Any, _row: Any, origin: Any, out: Any, _j: Any) -> Any:

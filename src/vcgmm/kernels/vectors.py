@@ -67,6 +67,9 @@ def _suffix(kind: Any) -> str:
 #: have none.
 AS_WRITTEN = ("nsz",)
 
+#: … but a product and a sum may be one operation, as in `Vectors.multiply_add`.
+FUSED = ("contract", "nsz")
+
 #: What becomes of a loop's values: called with the loop's number and the values there are.
 Body = Callable[[Any, list[Any]], list[Any]]
 
@@ -173,14 +176,6 @@ class Vectors:
         """Whether a number is one of the first n of a vector."""
         lane = ir.Constant(ir.VectorType(self.whole, self.width), list(range(self.width)))
         return self.builder.icmp_signed("<", lane, self.spread(n))
-
-    def store_where(self, value: Any, array: Any, row: Any, column: Any, wanted: Any) -> None:
-        """A vector into an array, where it is wanted; elsewhere the array stays as it is, if it is there."""
-        pointer, small = self.address(array, value.type, row, column), ir.IntType(32)
-        name = f"llvm.masked.store.{_suffix(value.type)}.p0"
-        function = self._function(name, ir.VoidType(), [value.type, pointer.type, small, wanted.type])
-        align = ir.Constant(small, _bytes(value.type.element))
-        self.builder.call(function, [value, pointer, align, wanted])
 
     def total(self, value: Any) -> Any:
         """The sum of a vector's numbers, in halves."""
