@@ -71,6 +71,12 @@ def plain_means(points: np.ndarray, weights: np.ndarray, labels: np.ndarray, n_c
 LAYOUTS = pytest.mark.parametrize("layout", ["rows", "columns", "selection", "integers"])
 
 
+def rows_and_picks(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """900 rows of small whole numbers, and 500 of them in order."""
+    rows = np.round(10 * rng.normal(size=(900, 40))).astype(np.float32)
+    return rows, np.sort(rng.choice(900, 500, replace=False))
+
+
 def laid_out(rows: np.ndarray, picks: np.ndarray, layout: str) -> np.ndarray | Selection:
     source: np.ndarray | Selection = rows[picks]
     if layout == "columns":
@@ -86,8 +92,7 @@ def laid_out(rows: np.ndarray, picks: np.ndarray, layout: str) -> np.ndarray | S
 def test_means_are_those_of_every_cluster_however_rows_lie(layout: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("vcgmm.algorithm.coreset.FETCHED", 4096)  # several runs of groups
     rng = np.random.default_rng(0)
-    rows = np.round(10 * rng.normal(size=(900, 40))).astype(np.float32)
-    picks = np.sort(rng.choice(900, 500, replace=False))
+    rows, picks = rows_and_picks(rng)
     weights, labels = rng.uniform(0.1, 2.0, 500), rng.permutation(np.arange(500) % 23).astype(np.int32)
     source = laid_out(rows, picks, layout)
     frame = Frame(np.full(40, 0.5), 2.0, np.dtype(np.float32))
@@ -105,8 +110,7 @@ def test_means_are_those_of_every_cluster_however_rows_lie(layout: str, monkeypa
 def test_clusters_without_points_are_put_on_the_farthest(layout: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("vcgmm.algorithm.coreset.FETCHED", 4096)  # several runs of groups
     rng = np.random.default_rng(0)
-    rows = np.round(10 * rng.normal(size=(900, 40))).astype(np.float32)
-    picks = np.sort(rng.choice(900, 500, replace=False))
+    rows, picks = rows_and_picks(rng)
     weights = rng.uniform(0.1, 2.0, 500)
     labels = (2 * (np.arange(500) % 9)).astype(np.int32)  # none of 1, 3, …
     frame = Frame(np.full(40, 0.5), 2.0, np.dtype(np.float32))
