@@ -3,15 +3,14 @@
     python benchmarks/memory.py --output docs/benchmarks/memory.csv
     python benchmarks/memory.py --sets covtype glove50
 
-What it has to hold is O(N'(D + C') + C(D + G)): points N' D of the type computed in, winners N' C' int32, means
-C D float64, neighbours C G int32.  Every fit runs in a process of its own, which has the data loaded and the
-kernels warmed up on a few of its rows, and has given back what the C library kept of that; the peak is the
-system's high-water mark of resident memory during the fit, less what was resident before.  A second process
-repeats the fit with every allocation traced, and lists the lines
-whose arrays were alive at its peak (what kernels allocate for themselves is not traced; it is small).  "alive" is
-that peak; where "peak" is well above it, the C library has kept what was freed.  "kept" is what is still resident
-after the fit.  Coresets: the default, all points, and 64 draws for each cluster; where the default is all points,
-it is fitted once.  Needs Linux.
+What it has to hold is O(N'(D + C') + C(D + G)): points N' D of the type computed in, winners N' C' int32, means C
+D float64, neighbours C G int32.  Every fit runs in a process of its own, which has the data loaded and the kernels
+warmed up on a few of its rows, and has given back what the C library kept of that; the peak is the system's
+high-water mark of resident memory during the fit, less what was resident before.  A second process repeats the fit
+with every allocation traced, and lists the lines whose arrays were alive at its peak (what kernels allocate for
+themselves is not traced; it is small).  "alive" is that peak; where "peak" is well above it, the C library has
+kept what was freed.  "kept" is what is still resident after the fit.  Coresets: the default, all points, and 64
+draws for each cluster; where the default is all points, it is fitted once.  Needs Linux.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ every type and shape: an empty array that is filled costs half as much.
 
 A sum of floats has a loop of its own, which writes to no array.  LLVM vectorises a loop that reads one array and
 writes to another behind a check that they do not lie too near each other, which arrays of few bytes do now and
-then, and adds up one by one where they do: the same sum with other last bits, once in a hundred fits.
+then, and adds up one by one where they do: the same sum with other last bits.
 """
 
 from __future__ import annotations
