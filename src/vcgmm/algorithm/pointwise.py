@@ -9,7 +9,7 @@ from ..parallel import Workers
 from .cells import sort_by_cluster
 from .estep import State, scatter_of
 from .extent import Extent
-from .mstep import Statistics, initial_variance
+from .mstep import LocalStatistics, Statistics, initial_variance
 from .natural import Natural
 from .random import distinct_clusters, generator, random_clusters
 
@@ -74,8 +74,9 @@ class PointwiseSearch:
             variance = initial_variance(self._error(), self.total_weight, n_features, self.variance_floor)
         rounding = self._extent.rounding(Natural.shared(used))
         n_threads = self.workers.n_threads
-        shifts = np.zeros((n_threads, n_clusters, n_features))
-        masses = np.zeros((n_threads, n_clusters))
+        # One of each for every thread: they are exact, so how points are shared does not matter.
+        shifts = [np.zeros((n_clusters, n_features)) for _ in range(n_threads)]
+        masses = [np.zeros(n_clusters) for _ in range(n_threads)]
         facts = np.empty((len(self.points), 2))
         precision = 0.5 / variance
 
@@ -87,15 +88,19 @@ class PointwiseSearch:
 
         self.workers.run(work, len(self.points))
         log_sum, scatter = facts.sum(axis=0)
-        return Statistics(
-            means=used.astype(np.float64),
+        for parts in (shifts, masses):
+            for other in parts[1:]:
+                parts[0] += other
+        return LocalStatistics(
+            means=used,
             variance=variance,
-            shifts=shifts.sum(axis=0),
-            masses=masses.sum(axis=0),
+            shifts=shifts[0],
+            masses=masses[0],
             scatter=float(scatter),
             log_sum=float(log_sum),
             total_weight=self.total_weight,
             n_evaluations=n_evaluations,
+            workers=self.workers,
         )
 
     def _error(self) -> float:
