@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from vcgmm.algorithm import cells
 from vcgmm.algorithm.cells import POINTS_PER_TASK, Neighbourhoods, cut_into_tasks, sort_by_cluster
 from vcgmm.algorithm.natural import Natural
+from vcgmm.kernels.sorting import begin_labels
 from vcgmm.parallel import Workers
 
 
@@ -27,6 +28,21 @@ def test_sorting_groups_points_by_cluster_in_the_order_they_came() -> None:
     order, start = sort_by_cluster(labels, 10)
     for c in range(10):
         np.testing.assert_array_equal(order[start[c] : start[c + 1]], np.flatnonzero(labels == c))
+
+
+def test_threads_sort_as_one_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cells, "SORTED_APART", 10)
+    parts = []
+    monkeypatch.setattr(
+        cells, "begin_labels", lambda counts, start: (parts.append(len(counts)), begin_labels(counts, start))
+    )
+    labels = np.random.default_rng(0).integers(0, 9, 2001).astype(np.int32)
+    alone = sort_by_cluster(labels, 9)
+    with Workers(3) as workers:
+        together = sort_by_cluster(labels, 9, workers)
+    assert parts == [1, 3]
+    for one, other in zip(alone, together, strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 @given(st.lists(st.one_of(st.integers(0, 3), st.integers(0, 4 * POINTS_PER_TASK)), min_size=1, max_size=12))

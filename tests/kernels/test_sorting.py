@@ -7,7 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vcgmm.kernels.sorting import count_sort, fingerprints, permute_rows, take_rows
+from vcgmm.kernels.sorting import (
+    RUNS,
+    begin_labels,
+    count_labels,
+    fingerprints,
+    permute_rows,
+    place_points,
+    take_rows,
+)
 
 pytestmark = [
     pytest.mark.interpreted,
@@ -21,19 +29,29 @@ def hashes(rows: np.ndarray) -> np.ndarray:
     return out
 
 
-@given(st.lists(st.integers(0, 5), max_size=40))
-def test_counting_sorts_like_a_stable_argsort(values: list[int]) -> None:
+def count_sort(labels: np.ndarray, n_labels: int, n_parts: int, dtype: type) -> tuple[np.ndarray, np.ndarray]:
+    """All three steps; the parts one by one, the last one first."""
+    order, start = np.full(len(labels), -1, dtype), np.empty(n_labels + 1, np.int64)
+    counts = np.full((n_parts, n_labels, RUNS), 7, dtype)
+    for part in range(n_parts)[::-1]:
+        count_labels(part, part + 1, labels, counts)
+    begin_labels(counts, start)
+    for part in range(n_parts)[::-1]:
+        place_points(part, part + 1, labels, counts, order)
+    return order, start
+
+
+@given(st.lists(st.integers(0, 5), max_size=40), st.integers(1, 5))
+def test_counting_sorts_like_a_stable_argsort(values: list[int], n_parts: int) -> None:
     labels = np.array(values, np.int32)
-    order, start = np.empty(len(labels), np.int64), np.empty(8, np.int64)
-    count_sort(labels[:, None], 7, order, start)
+    order, start = count_sort(labels[:, None], 7, n_parts, np.int64)
     np.testing.assert_array_equal(order, np.argsort(labels, kind="stable"))
     np.testing.assert_array_equal(start, np.searchsorted(np.sort(labels), np.arange(8)))
 
 
 def test_the_labels_are_the_first_column_of_a_wider_array() -> None:
     winners = np.random.default_rng(0).integers(0, 4, (30, 3)).astype(np.int32)
-    order, start = np.empty(30, np.int32), np.empty(5, np.int64)
-    count_sort(winners, 4, order, start)
+    order, start = count_sort(winners, 4, 1, np.int32)
     np.testing.assert_array_equal(order, np.argsort(winners[:, 0], kind="stable"))
     assert start[-1] == 30
 

@@ -147,7 +147,7 @@ class BlockedSearch:
     def _search(self, natural: Natural, precision: float) -> tuple[Sums, int]:
         """New winners of all points and the sums over them, and the number of costs computed to link clusters."""
         linked = self.neighbourhoods.update(natural)
-        order, start = sort_by_cluster(self.winners, len(natural.means))
+        order, start = sort_by_cluster(self.winners, len(natural.means), self.workers)
         if self._misplaced > RESORT_SHARE * len(order):
             order = self._put_in_order(order)
         sums = Sums(natural, self._extent.rounding(natural), self.workers)

@@ -10,7 +10,7 @@ import numpy as np
 from ..kernels.grouping import random_cuts
 from ..kernels.links import link_groups
 from ..kernels.neighbors import join_neighbourhoods, turn_round
-from ..kernels.sorting import count_sort
+from ..kernels.sorting import RUNS, begin_labels, count_labels, place_points
 from ..parallel import MOVING, Workers
 from .few_clusters import order_of_all
 from .natural import Natural
@@ -34,11 +34,17 @@ LINKED_EVERY = 4
 #: Effort for every candidate on a list when lists are joined.
 JOINING = 128
 
+#: Threads sort parts of at least so many points, and of so many for every counter that a part needs.
+SORTED_APART = 3 << 16
+POINTS_PER_COUNTER = 4
+
 #: A cell with more points is searched in several tasks.
 POINTS_PER_TASK = 2048
 
 
-def sort_by_cluster(labels: np.ndarray, n_clusters: int) -> tuple[np.ndarray, np.ndarray]:
+def sort_by_cluster(
+    labels: np.ndarray, n_clusters: int, workers: Workers | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """The partition I_c: members of cluster c are order[start[c]:start[c + 1]], in the order they came.
 
     Parameters
@@ -46,6 +52,8 @@ def sort_by_cluster(labels: np.ndarray, n_clusters: int) -> tuple[np.ndarray, np
     labels : (N',) or (N', C') int32
         Of winners, the first.
     n_clusters : int
+    workers : Workers, optional
+        The order is the same with any number of threads.
 
     Returns
     -------
@@ -54,8 +62,25 @@ def sort_by_cluster(labels: np.ndarray, n_clusters: int) -> tuple[np.ndarray, np
     """
     order = np.empty(len(labels), place_type(len(labels)))
     start = np.empty(n_clusters + 1, np.int64)
-    rows = labels if labels.ndim == 2 else labels[:, None]
-    count_sort(np.ascontiguousarray(rows), n_clusters, order, start)  # others would be compiled for anew
+    rows = np.ascontiguousarray(labels if labels.ndim == 2 else labels[:, None])  # compiled for these
+    worth = len(rows) // max(SORTED_APART, POINTS_PER_COUNTER * RUNS * n_clusters)
+    n_parts = 1 if workers is None else max(1, min(worth, workers.n_threads))
+    counts = np.empty((n_parts, n_clusters, RUNS), order.dtype)
+
+    def count(_thread: int, first: int, last: int) -> None:
+        count_labels(first, last, rows, counts)
+
+    def place(_thread: int, first: int, last: int) -> None:
+        place_points(first, last, rows, counts, order)
+
+    if workers is None:
+        count(0, 0, n_parts)
+        begin_labels(counts, start)
+        place(0, 0, n_parts)
+    else:
+        workers.run(count, n_parts)
+        begin_labels(counts, start)
+        workers.run(place, n_parts)
     return order, start
 
 

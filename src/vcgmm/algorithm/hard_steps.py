@@ -226,7 +226,7 @@ class Listed:
         """As `Step` says."""
         natural = Natural.shared(means.astype(self.points.dtype))
         self._near.update(natural)
-        order, start = sort_by_cluster(self.labels, len(means))
+        order, start = sort_by_cluster(self.labels, len(means), self.workers)
         sums = Sums(natural, self._extent.rounding(natural), self.workers)
         sums.search(
             self.points, self.weights, self.labels[:, None], order, start, self._near.candidates, FIRST_TAKES_ALL

@@ -111,7 +111,7 @@ def means_of(
         Squared, of every point to the new mean of its cluster.
     """
     n_clusters = len(before)
-    order, start = sort_by_cluster(labels, n_clusters)
+    order, start = sort_by_cluster(labels, n_clusters, workers)
     means, distances = np.empty_like(before), np.empty(len(points))
 
     def work(_thread: int, first: int, last: int) -> None:

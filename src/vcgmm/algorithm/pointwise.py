@@ -145,7 +145,7 @@ class PointwiseSearch:
             )
 
         self.workers.run(search, n_points)
-        order, start = sort_by_cluster(self.winners, n_clusters)
+        order, start = sort_by_cluster(self.winners, n_clusters, self.workers)
         updated = np.empty_like(self.neighbors)
 
         def update(_thread: int, first: int, last: int) -> None:

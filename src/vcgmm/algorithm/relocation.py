@@ -101,7 +101,7 @@ def relocate(
         Memory for arrays as long as the points, if there is any.
     """
     n_clusters = len(means)
-    order, start = sort_by_cluster(pairs, n_clusters)
+    order, start = sort_by_cluster(pairs, n_clusters, workers)
     tried = np.argsort(-errors, kind="stable")[: max(1, int(TRIED * n_clusters))]
     halves = split_in_two(points, weights, order, start, tried, rng, workers, room)
     gains = errors[halves.cells] - halves.errors

@@ -110,7 +110,7 @@ class Routing:
         workers: Workers,
     ) -> None:
         """Move each of these rows to the nearest candidate of where it is `at`, if that is nearer than before."""
-        order, start = sort_by_cluster(at, len(candidates))
+        order, start = sort_by_cluster(at, len(candidates), workers)
         task_cell, task_start = cut_into_tasks(start)
         order = rows[order]
 

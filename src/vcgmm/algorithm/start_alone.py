@@ -189,7 +189,7 @@ def means_of_labels(
     n_clusters : int
     workers : Workers
     """
-    order, start = sort_by_cluster(labels, n_clusters)
+    order, start = sort_by_cluster(labels, n_clusters, workers)
     if not points.source.quick:
         return lift(points.array, weights, labels, n_clusters, 0, workers).means
     frame, means = points.frame, np.empty((n_clusters, points.n_features))

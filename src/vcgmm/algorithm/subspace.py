@@ -96,7 +96,7 @@ def start_in_subspace(
     start = two_level(projected, weights, n_clusters, rng, workers, advance)
     labels, n_evaluations = improved_labels(projected, weights, start, settings, rng, workers)
     del projected  # all points will lie where they are
-    order, _ = sort_by_cluster(labels, n_clusters)
+    order, _ = sort_by_cluster(labels, n_clusters, workers)
     if not points.arrange(order):
         return lift(points.array, weights, labels, n_clusters, n_evaluations, workers)
     ordered = in_order(labels, order)
@@ -187,7 +187,7 @@ def lift(
     A cluster without points is put on one of those that lie farthest from their mean, none on two equal ones, and
     none on the last of another cluster.
     """
-    order, start = sort_by_cluster(labels, n_clusters)
+    order, start = sort_by_cluster(labels, n_clusters, workers)
     means = np.empty((n_clusters, points.shape[1]))
     distances = np.empty(len(points), points.dtype)
 

@@ -218,7 +218,7 @@ class Cells:
         if len(self.sizes) == 1:
             self._split_alone(int(children[0]), CARE, COARSE_SAMPLE, COARSE_STEPS, label=True)
             return np.zeros(len(self.centres), np.int64)
-        order, start = sort_by_cluster(self.labels, len(self.sizes))
+        order, start = sort_by_cluster(self.labels, len(self.sizes), self.workers)
         seeds, _, seed_start = self._seed(order, start, np.minimum(children, self.sizes))
         parents = np.repeat(np.arange(len(children)), np.diff(seed_start))[seeds >= 0]
         centre_start = np.concatenate([[0], np.cumsum(seeds >= 0)])[seed_start]
@@ -258,7 +258,7 @@ class Cells:
         if many_rows and n_clusters > SEEDED_TOGETHER * n_cells:
             parents = self.split(np.ceil(np.sqrt(expected)).astype(np.int64))
             expected = share_by_error(self.errors(), self.sizes, parents, expected)
-        order, start = sort_by_cluster(self.labels, len(self.sizes))
+        order, start = sort_by_cluster(self.labels, len(self.sizes), self.workers)
         wanted = np.minimum(np.ceil(self.effort.spare * expected).astype(np.int64) + 2, self.sizes)
         seeds, potentials, seed_start = self._seed(order, start, wanted)
         lengths = np.diff(seed_start)

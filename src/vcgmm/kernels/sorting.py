@@ -7,55 +7,81 @@ import numpy as np
 from .jit import kernel
 from .prefetch import hint_row
 
+#: Runs of points that take turns where points are counted.
+RUNS = 4
+
 #: Rows that lie anywhere are fetched so many ahead.
 AHEAD = 8
 
 
 @kernel
-def count_sort(
-    labels: np.ndarray,
-    n_labels: int,
-    order: np.ndarray,
-    start: np.ndarray,
-) -> None:
-    """Stable order of points by label: those with label c are order[start[c]:start[c + 1]].
+def count_labels(first: int, last: int, labels: np.ndarray, counts: np.ndarray) -> None:
+    """How many points of parts first..last-1 have each label: the first of the three steps of a counting sort.
 
     Points mostly have the label of the one before, and a counter that was written just now takes a while to be
-    read again.  So each half of the points has counters of its own, and they take turns.
+    read again.  So the runs of points that a part is cut into have counters of their own, and they take turns.
 
     Parameters
     ----------
     labels : (n, k) int32, IN, the first of each row
-    n_labels : int, IN
-    order : (n,) int32 or int64, OUT
+    counts : (n_parts, n_labels, RUNS) int32 or int64, OUT, by run of each part
+    """
+    n_points, n_parts = labels.shape[0], counts.shape[0]
+    for part in range(first, last):
+        begin, end = n_points * part // n_parts, n_points * (part + 1) // n_parts
+        length = (end - begin) // RUNS
+        counts[part] = 0
+        for i in range(begin, begin + length):
+            for run in range(RUNS):
+                counts[part, labels[i + run * length, 0], run] += 1
+        for i in range(begin + RUNS * length, end):  # the last run is the longest
+            counts[part, labels[i, 0], RUNS - 1] += 1
+
+
+@kernel
+def begin_labels(counts: np.ndarray, start: np.ndarray) -> None:
+    """Where the points of each label begin: the second step.
+
+    Parameters
+    ----------
+    counts : (n_parts, n_labels, RUNS) int32 or int64, IN/OUT, then the first place of each run's points
     start : (n_labels + 1,) int64, OUT
     """
-    n_points = labels.shape[0]
-    half = n_points // 2
-    place = np.empty(2 * n_labels, order.dtype)
-    for k in range(2 * n_labels):
-        place[k] = 0
-    for i in range(half):
-        place[2 * labels[i, 0]] += 1
-        place[2 * labels[half + i, 0] + 1] += 1
-    if 2 * half < n_points:
-        place[2 * labels[n_points - 1, 0] + 1] += 1
     total = np.int64(0)
-    for c in range(n_labels):
-        start[c] = total
-        for k in range(2 * c, 2 * c + 2):
-            size = place[k]
-            place[k] = total
-            total += size
-    start[n_labels] = total
-    for i in range(half):
-        for k in range(2):
-            point = k * half + i
-            slot = 2 * labels[point, 0] + k
-            order[place[slot]] = point
-            place[slot] += 1
-    if 2 * half < n_points:
-        order[place[2 * labels[n_points - 1, 0] + 1]] = n_points - 1
+    for label in range(counts.shape[1]):
+        start[label] = total
+        for part in range(counts.shape[0]):
+            for run in range(RUNS):
+                size = counts[part, label, run]
+                counts[part, label, run] = total
+                total += size
+    start[counts.shape[1]] = total
+
+
+@kernel
+def place_points(first: int, last: int, labels: np.ndarray, places: np.ndarray, order: np.ndarray) -> None:
+    """Put the points of parts first..last-1 where they belong: the third step.
+
+    Parameters
+    ----------
+    labels : (n, k) int32, IN, the first of each row
+    places : (n_parts, n_labels, RUNS) int32 or int64, IN/OUT, from `begin_labels`
+    order : (n,) int32 or int64, OUT, stable: those with label c are order[start[c]:start[c + 1]]
+    """
+    n_points, n_parts = labels.shape[0], places.shape[0]
+    for part in range(first, last):
+        begin, end = n_points * part // n_parts, n_points * (part + 1) // n_parts
+        length = (end - begin) // RUNS
+        for i in range(begin, begin + length):
+            for run in range(RUNS):
+                point = i + run * length
+                label = labels[point, 0]
+                order[places[part, label, run]] = point
+                places[part, label, run] += 1
+        for point in range(begin + RUNS * length, end):
+            label = labels[point, 0]
+            order[places[part, label, RUNS - 1]] = point
+            places[part, label, RUNS - 1] += 1
 
 
 @kernel
