@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from vcgmm.algorithm import hard_steps as module
-from vcgmm.algorithm.hard_steps import asks_for_labels, hard_steps, products_tell
+from vcgmm.algorithm.hard_steps import asks_for_labels, hard_steps, largest_norm, scale_of_products
 from vcgmm.kernels.lloyd import STEP_LENGTH
+from vcgmm.kernels.shorts import FEATURES, LARGEST, PRODUCTS
 from vcgmm.parallel import Workers
 
 WAYS = pytest.mark.parametrize("few", [0, 1000], ids=["lists", "products"])
@@ -45,11 +46,16 @@ def plainly(
     return means, labels
 
 
+def scale_of(points: np.ndarray, weights: np.ndarray, means: np.ndarray) -> float | None:
+    with Workers(2) as workers:
+        return scale_of_products(points, weights, means, np.random.default_rng(0), workers)
+
+
 def stepped(
     points: np.ndarray, weights: np.ndarray, means: np.ndarray, n_steps: int, n_threads: int = 2
 ) -> tuple[np.ndarray, np.ndarray]:
     labels = np.empty(0, np.int32)
-    if asks_for_labels(len(means)):
+    if asks_for_labels(*means.shape):
         labels = nearest_of(points, means).astype(np.int32)
     with Workers(n_threads) as workers:
         return hard_steps(points, weights, means, labels, n_steps, np.random.default_rng(0), workers)
@@ -157,13 +163,13 @@ def test_products_are_not_trusted_where_clusters_are_small_beside_the_data(
     light: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     points, weights = blobs(2000, 6, 12)
-    assert products_tell(points, weights, points[:12].astype(np.float64), np.random.default_rng(0))
+    assert scale_of(points, weights, points[:12].astype(np.float64)) == 0.0
     far = points + np.float32(5000.0) * (np.arange(2000) % 2)[:, None].astype(np.float32)
     if light < 1.0:  # points that lie about would say that there is no need to be exact, but hardly count
         wide = np.random.default_rng(1).normal(scale=3000.0, size=(4000, 6)).astype(np.float32)
         far, weights = np.vstack([far, wide]), np.concatenate([weights, np.full(4000, light)])
     seeds = far[:12].astype(np.float64)
-    assert not products_tell(far, weights, seeds, np.random.default_rng(0))
+    assert scale_of(far, weights, seeds) is None
     calls = []
     monkeypatch.setattr(module, "Compared", lambda *_: calls.append(1))
     found, labels = stepped(far, weights, seeds, 2)
@@ -176,4 +182,69 @@ def test_products_are_not_trusted_where_clusters_are_small_beside_the_data(
 @pytest.mark.parametrize("n", [1, 511, 512, 1030])
 def test_some_points_are_looked_at_however_many_there_are(n: int) -> None:
     points = np.random.default_rng(0).normal(size=(n, 3))
-    assert products_tell(points, np.ones(n), np.full((2, 3), 5.0), np.random.default_rng(0))
+    assert scale_of(points, np.ones(n), np.full((2, 3), 5.0)) == 0.0
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_steps", [1, 2, 4])
+def test_steps_of_wide_rows_are_those_of_lloyd_up_to_near_ties(n_steps: int, dtype: type) -> None:
+    points, weights = blobs(3000, FEATURES + 3, PRODUCTS // 2)
+    points = points.astype(dtype)
+    means = points[:PRODUCTS].astype(np.float64)
+    scale = scale_of(points, weights, means)
+    assert scale == pytest.approx(LARGEST / np.linalg.norm(points, axis=1).max(), rel=1e-6)
+    found, labels = stepped(points, weights, means, n_steps)
+    expected, expected_labels = plainly(points.astype(np.float64), weights, means, n_steps)
+    assert (labels == expected_labels).mean() > 0.99
+    assert error_of(points, weights, found) == pytest.approx(error_of(points, weights, expected), rel=1e-3)
+
+
+def test_where_nothing_changes_any_more_rows_are_compared_as_floats(monkeypatch: pytest.MonkeyPatch) -> None:
+    points, weights = blobs(3000, FEATURES, 10)
+    taken: list[float] = []
+    take = module.Compared.take
+
+    def noted(self: Any, means: np.ndarray) -> Any:
+        taken.append(self._steps)
+        return take(self, means)
+
+    monkeypatch.setattr(module.Compared, "take", noted)
+    found, labels = stepped(points, weights, points[:PRODUCTS].astype(np.float64), 500)
+    assert taken[0] > 0.0
+    assert taken[-1] == 0.0
+    assert len(taken) < 500
+    np.testing.assert_array_equal(labels, nearest_of(points, found))  # a fixed point of Lloyd's algorithm
+
+
+@pytest.mark.parametrize(
+    ("n_features", "n_clusters", "far"),
+    [(FEATURES - 1, PRODUCTS, 1.0), (FEATURES, PRODUCTS - 1, 1.0), (FEATURES, PRODUCTS, 300.0)],
+)
+def test_rows_are_floats_where_steps_are_not_worth_it_or_too_long(
+    n_features: int, n_clusters: int, far: float
+) -> None:
+    points, weights = blobs(3000, n_features, 2 * PRODUCTS)
+    points[0] *= np.float32(far)
+    means = points[1 : 1 + n_clusters].astype(np.float64)
+    assert scale_of(points, weights, means) == 0.0
+    found, labels = stepped(points, weights, means, 2)
+    expected, expected_labels = plainly(points.astype(np.float64), weights, means, 2)
+    np.testing.assert_allclose(found, expected, atol=1e-4)
+    np.testing.assert_array_equal(labels, expected_labels)
+
+
+def test_more_clusters_of_wide_rows_are_compared_with_all() -> None:
+    assert not asks_for_labels(module.FEW, 2)
+    assert asks_for_labels(module.FEW + 1, 2)
+    assert not asks_for_labels(module.FEW + 1, FEATURES)
+    assert asks_for_labels(2 * module.FEW, FEATURES)
+
+
+@pytest.mark.parametrize("n", [1, 511, 512, 513, 5000])
+def test_the_longest_row_is_found(n: int) -> None:
+    points = np.random.default_rng(0).normal(size=(n, 3))
+    for place in (0, n // 2, n - 1):
+        here = points.copy()
+        here[place] = [30.0, 40.0, 0.0]
+        with Workers(2) as workers:
+            assert largest_norm(here, workers) == pytest.approx(50.0)

@@ -9,22 +9,32 @@ from vcgmm.kernels.exact_sums import rounding_constant
 from vcgmm.kernels.hard_step import assign_and_add, move_rows
 from vcgmm.kernels.nearest_tiles import padded
 from vcgmm.kernels.selection import LANES
+from vcgmm.kernels.shorts import LARGEST
 
 pytestmark = pytest.mark.interpreted
 
 
 def stepped(
-    points: np.ndarray, weights: np.ndarray, centres: np.ndarray, runs: list[tuple[int, int]]
+    points: np.ndarray,
+    weights: np.ndarray,
+    centres: np.ndarray,
+    runs: list[tuple[int, int]],
+    steps: float = 0.0,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Labels, sums and masses of all points, by some calls for runs of them."""
     labels = np.full(len(points), -1, np.int32)
-    totals, masses, n_moved = step_from(labels, points, weights, centres, runs)
+    totals, masses, n_moved = step_from(labels, points, weights, centres, runs, steps)
     assert n_moved == len(points)
     return labels, totals, masses
 
 
 def step_from(
-    labels: np.ndarray, points: np.ndarray, weights: np.ndarray, centres: np.ndarray, runs: list[tuple[int, int]]
+    labels: np.ndarray,
+    points: np.ndarray,
+    weights: np.ndarray,
+    centres: np.ndarray,
+    runs: list[tuple[int, int]],
+    steps: float = 0.0,
 ) -> tuple[np.ndarray, np.ndarray, int]:
     """Sums, masses, and how many labels have changed; new labels in place."""
     dtype, (k, n_features) = points.dtype, centres.shape
@@ -37,17 +47,18 @@ def step_from(
     mass_magic = float(rounding_constant(np.array(weights.sum())))
     for first, last in runs:
         n_moved += assign_and_add(
-            first, last, points, weights, laid, squares, magic, mass_magic, labels, totals, masses
-        )  # fmt: skip
+            first, last, points, weights, laid, squares, steps, magic, mass_magic, labels, totals, masses
+        )
     return totals, masses, n_moved
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("largest", [0.0, LARGEST, 20 * LARGEST], ids=["floats", "shorts", "too long"])
 @pytest.mark.parametrize(
     ("n", "n_features", "k"), [(1, 1, 1), (LANES, 3, 4), (2 * LANES + 5, 9, 7), (200, 17, 30)]
 )
 def test_every_row_goes_to_the_nearest_centre_and_into_its_sums(
-    n: int, n_features: int, k: int, dtype: type
+    n: int, n_features: int, k: int, largest: float, dtype: type
 ) -> None:
     rng = np.random.default_rng(n)
     points, centres = (
@@ -56,7 +67,8 @@ def test_every_row_goes_to_the_nearest_centre_and_into_its_sums(
     )
     weights = rng.uniform(0.0, 3.0, n)
     n_runs = -(-n // LANES)
-    labels, totals, masses = stepped(points, weights, centres, [(0, n_runs)])
+    steps = largest / float(max(np.linalg.norm(points, axis=1).max(), np.linalg.norm(centres, axis=1).max() / 2))
+    labels, totals, masses = stepped(points, weights, centres, [(0, n_runs)], steps)
     squares = ((points[:, None].astype(np.float64) - centres) ** 2).sum(axis=2)
     np.testing.assert_array_equal(labels, squares.argmin(axis=1))
     wide = points.astype(np.float64)

@@ -18,6 +18,7 @@ from vcgmm.kernels.lloyd import (
 )
 from vcgmm.kernels.nearest_tiles import padded
 from vcgmm.kernels.selection import LANES
+from vcgmm.kernels.shorts import FEATURES, LARGEST, PRODUCTS
 
 pytestmark = pytest.mark.interpreted
 
@@ -112,6 +113,33 @@ def test_all_rows_go_to_the_nearest_centre_run_by_run(n: int, dtype: type, rtol:
     assign_rows(0, n_runs, rows, centres, *together)
     np.testing.assert_array_equal(together[0], labels)
     np.testing.assert_array_equal(together[1], distances)
+
+
+# ---------------------------------------------------------------------------------------------------- whole steps
+
+
+def nearest_in_steps(rows: np.ndarray, centres: np.ndarray) -> np.ndarray:
+    """The nearest of centres, all of them rounded to steps of which the longest row has LARGEST."""
+    steps = rows.dtype.type(LARGEST / np.sqrt((rows**2).sum(axis=1).max()))
+    near: np.ndarray = reference.squared_distances(np.rint(steps * rows), np.rint(steps * centres)).argmin(axis=1)
+    return near
+
+
+def test_wide_rows_go_to_the_nearest_centre_in_steps_of_their_run_or_as_floats() -> None:
+    rng = np.random.default_rng(5)
+    rows = rng.normal(size=(3 * ROWS + 5, FEATURES + 1)).astype(np.float32)
+    rows[ROWS + 7] *= 1000.0  # in steps of such a length the others of its run are nowhere
+    centres = np.vstack([rows[:PRODUCTS], rng.normal(size=(3, FEATURES + 1))]).astype(np.float32)
+    labels, distances = np.full(len(rows), -1, np.int32), np.full(len(rows), -1, np.float32)
+    assign_rows(0, 4, rows, centres, labels, distances)
+    true = reference.squared_distances(rows.astype(np.float64), centres.astype(np.float64))
+    for run in range(4):
+        here = slice(run * ROWS, (run + 1) * ROWS)
+        expected = true[here].argmin(axis=1) if run == 1 else nearest_in_steps(rows[here], centres)
+        np.testing.assert_array_equal(labels[here], expected)
+    np.testing.assert_allclose(distances, true[np.arange(len(rows)), labels], rtol=1e-4)
+    assert not distances[:PRODUCTS].any()  # which are centres themselves, and no rounding
+    assert (distances <= 1.01 * true.min(axis=1)).all()
 
 
 # --------------------------------------------------------------------------------------------------------- samples
@@ -243,6 +271,55 @@ def test_a_centre_that_loses_its_rows_stays() -> None:
     )  # fmt: skip
     np.testing.assert_allclose(centres[:, 0], [0.5, 0.0, 10.0])
     assert labels.tolist() == [1, 0, 2]
+
+
+@pytest.fixture
+def wide_cells() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Points in many dimensions, weights, and cells of 200 and 140 rows; the second far from the origin."""
+    rng = np.random.default_rng(6)
+    points = rng.normal(size=(340, FEATURES)).astype(np.float32)
+    order = rng.permutation(340)
+    points[order[200:]] += 30.0
+    return points, rng.uniform(0.5, 2.0, 340), order, np.array([0, 200, 340])
+
+
+@pytest.mark.parametrize("far", [1.0, 1e5], ids=["shorts", "floats"])
+def test_lloyd_steps_of_wide_rows_are_lloyd_steps_up_to_near_ties(
+    wide_cells: tuple[np.ndarray, ...], far: float
+) -> None:
+    points, weights, order, _ = wide_cells
+    points[order[199]] *= far  # a seed of no cell, with one row in the end
+    wanted, n_steps = [20, 16], PRODUCTS // 16
+    centres, labels, distances, seeds = cluster(wide_cells, wanted, 100, n_steps)
+    for low, high, first, last in ((0, 200, 0, 20), (200, 340, 20, 36)):
+        rows, masses = points[order[low:high]].astype(np.float64), weights[order[low:high]]
+        expected = points[seeds[first:last]].astype(np.float64)
+        for step in range(n_steps):
+            near = reference.squared_distances(rows, expected).argmin(axis=1)
+            for c in np.unique(near):
+                mean = np.average(rows[near == c], axis=0, weights=masses[near == c])
+                expected[c] += (STEP_LENGTH if step < n_steps - 1 else 1.0) * (mean - expected[c])
+        true = reference.squared_distances(rows, centres[first:last])
+        best = reference.squared_distances(rows, expected).min(axis=1)
+        assert masses @ true.min(axis=1) == pytest.approx(masses @ best, rel=0.02)
+        mine = labels[order[low:high]] - first
+        direct = true[np.arange(len(rows)), mine]
+        assert (direct <= 1.02 * true.min(axis=1) + 1e-4).all()
+        np.testing.assert_allclose(distances[order[low:high]], direct, rtol=1e-3, atol=1e-3)
+
+
+def test_rows_beyond_the_sample_may_be_longer_than_those_in_it(wide_cells: tuple[np.ndarray, ...]) -> None:
+    points, _, order, _ = wide_cells
+    sampled, _, _, _ = cluster(wide_cells, [PRODUCTS, 1], 1, 2)
+    spread = np.empty(200, np.int64)
+    spread_rows(order, 0, 200, PRODUCTS, 0.5, spread)
+    points[spread[-1]] *= 500.0  # the last of those that are not in the sample
+    centres, labels, distances, _ = cluster(wide_cells, [PRODUCTS, 1], 1, 2)
+    np.testing.assert_array_equal(centres[:PRODUCTS], sampled[:PRODUCTS])
+    true = reference.squared_distances(points[order[:200]].astype(np.float64), centres[:PRODUCTS])
+    direct = true[np.arange(200), labels[order[:200]]]
+    np.testing.assert_allclose(direct, true.min(axis=1), rtol=1e-2, atol=1e-4)
+    np.testing.assert_allclose(distances[order[:200]], direct, rtol=1e-3, atol=1e-3)
 
 
 # ---------------------------------------------------------------------------------------------------------- groups

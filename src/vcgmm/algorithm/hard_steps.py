@@ -16,7 +16,8 @@ from ..kernels.lloyd import ROWS, STEP_LENGTH, assign_rows
 from ..kernels.nearest import product_slack, squared_norms
 from ..kernels.nearest_tiles import HEIGHT
 from ..kernels.selection import LANES
-from ..parallel import Workers
+from ..kernels.shorts import FAR_ENOUGH, FEATURES, LARGEST, PRODUCTS
+from ..parallel import MOVING, Workers
 from .cells import Neighbourhoods, sort_by_cluster
 from .extent import Extent
 from .natural import Natural
@@ -24,7 +25,7 @@ from .nearest import nearest
 from .subspace import lift
 from .sums import Sums
 
-#: Up to so many clusters are all compared with every point.
+#: Up to so many clusters are all compared with every point; a third more where rows are wide enough for `shorts`.
 FEW = 384
 
 #: Neighbours of a cluster where there are more, and candidates: if one step is all, and if others follow.
@@ -67,10 +68,10 @@ def hard_steps(
     rng : numpy Generator
     workers : Workers
     """
-    if asks_for_labels(len(means)):
+    if asks_for_labels(*means.shape):
         step: Step = Listed(points, weights, labels, len(means), n_steps, rng, workers)
-    elif products_tell(points, weights, means, rng):
-        step = Compared(points, weights, len(means), workers)
+    elif (scale := scale_of_products(points, weights, means, rng, workers)) is not None:
+        step = Compared(points, weights, len(means), scale, workers)
     else:
         labels = nearest(points, means, workers)[0]
         step = Listed(points, weights, labels, len(means), n_steps, rng, workers)
@@ -80,6 +81,8 @@ def hard_steps(
         stays = n_moved == 0 and length > 0.0  # labels that were given are no step's
         if stays and length == 1.0:
             break  # these means are of these labels already
+        if stays:
+            step.look_closer()
         length = 1.0 if left == 0 or stays else STEP_LENGTH
         if (masses > 0).all():
             means = means + length * ways
@@ -90,15 +93,19 @@ def hard_steps(
     return means, step.labels
 
 
-def asks_for_labels(n_clusters: int) -> bool:
+def asks_for_labels(n_clusters: int, n_features: int) -> bool:
     """Whether steps begin from labels, or compare so few clusters with all points anyway."""
-    return n_clusters > FEW
+    return n_clusters > (FEW if n_features < FEATURES else FEW + FEW // 3)
 
 
-def products_tell(points: np.ndarray, weights: np.ndarray, means: np.ndarray, rng: np.random.Generator) -> bool:
-    """Whether ||y||^2 - 2 y mu + ||mu||^2 tells the nearest in the coordinates as they are, by some of the points.
+def scale_of_products(
+    points: np.ndarray, weights: np.ndarray, means: np.ndarray, rng: np.random.Generator, workers: Workers
+) -> float | None:
+    """In how many steps a unit of the coordinates may be told (`kernels.shorts`), by some of the points.
 
-    It is off by a share of the squares: too much where clusters are far smaller than the data are wide.
+    0 where rows are compared as floats, and None where ||y||^2 - 2 y mu + ||mu||^2 does not tell the nearest in
+    the coordinates as they are: it is off by a share of the squares, which is too much where clusters are far
+    smaller than the data are wide.
     """
     running = np.cumsum(weights)
     picks = np.searchsorted(running, running[-1] * rng.random(LOOKED_AT), side="right")  # each as it weighs
@@ -109,7 +116,26 @@ def products_tell(points: np.ndarray, weights: np.ndarray, means: np.ndarray, rn
     )
     squares = np.einsum("nd,nd->", some, some, dtype=np.float64)
     off = 2 * product_slack(points.dtype, points.shape[1]) * squares
-    return bool(off <= MAY_BE_OFF * distances.sum(dtype=np.float64))
+    if not off <= MAY_BE_OFF * distances.sum(dtype=np.float64):
+        return None
+    if points.shape[1] < FEATURES or len(means) < PRODUCTS:
+        return 0.0
+    steps = LARGEST / largest_norm(points, workers)  # which is not 0, or products would not tell
+    return steps if steps * np.sqrt(distances, dtype=np.float64).mean() >= FAR_ENOUGH else 0.0
+
+
+def largest_norm(points: np.ndarray, workers: Workers) -> float:
+    """The norm of the longest of the points (N', D) float."""
+    largest = np.zeros(workers.n_threads)
+
+    def work(thread: int, first: int, last: int) -> None:
+        low, high = first * ROWS, min(last * ROWS, len(points))
+        squares = np.empty(high - low, points.dtype)
+        squared_norms(points[low:high], squares)
+        largest[thread] = max(largest[thread], squares.max())
+
+    workers.run(work, -(-len(points) // ROWS), MOVING * points.size)
+    return float(np.sqrt(largest.max()))
 
 
 class Step(Protocol):
@@ -128,6 +154,10 @@ class Step(Protocol):
         """Go on from other labels (N',) int32, few of which differ."""
         ...
 
+    def look_closer(self) -> None:
+        """Compare as exactly as can be from now on."""
+        ...
+
 
 class Compared:
     """Steps in which every point is compared with all clusters.
@@ -136,11 +166,16 @@ class Compared:
     ----------
     points, weights, workers : as in `hard_steps`
     n_clusters : int
+    steps : float
+        From `scale_of_products`.
     """
 
-    def __init__(self, points: np.ndarray, weights: np.ndarray, n_clusters: int, workers: Workers) -> None:
+    def __init__(
+        self, points: np.ndarray, weights: np.ndarray, n_clusters: int, steps: float, workers: Workers
+    ) -> None:
         self.points = points
         self.weights = weights
+        self._steps = steps
         self.workers = workers
         self.labels = np.full(len(points), -1, np.int32)
         n_features = points.shape[1]
@@ -166,8 +201,8 @@ class Compared:
 
         def work(thread: int, first: int, last: int) -> None:
             n_moved[thread] += assign_and_add(
-                first, last, self.points, self.weights, centres, squares, self._magic, self._mass_magic,
-                self.labels, totals[thread], masses[thread],
+                first, last, self.points, self.weights, centres, squares, self._steps, self._magic,
+                self._mass_magic, self.labels, totals[thread], masses[thread],
             )  # fmt: skip
 
         self.workers.run(work, -(-len(self.points) // LANES), self.points.size * n_clusters)
@@ -187,6 +222,10 @@ class Compared:
             self._mass[old] -= mass
             self._mass[new] += mass
         self.labels[moved] = labels[moved]
+
+    def look_closer(self) -> None:
+        """As floats, no longer in whole steps."""
+        self._steps = 0.0
 
 
 class Listed:
@@ -239,3 +278,6 @@ class Listed:
     def relabel(self, labels: np.ndarray) -> None:
         """As `Step` says."""
         self.labels[:] = labels
+
+    def look_closer(self) -> None:
+        """They do already."""

@@ -158,7 +158,7 @@ def _attempt(
     compared = plan.attempts > 1
     labelled = from_labels or compared
     if plan.hard and plan.iterations > 0:
-        labelled = asks_for_labels(n_clusters)
+        labelled = asks_for_labels(n_clusters, seen.shape[1])
     start = two_level(
         seen, weights, n_clusters, rng, workers, advance, effort=plan.effort, labelled=labelled, levels=plan.levels
     )

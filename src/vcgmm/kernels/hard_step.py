@@ -10,6 +10,7 @@ import numpy as np
 from .jit import kernel, strict_part
 from .nearest_tiles import nearest_of_few
 from .selection import LANES
+from .shorts import n_pairs, shorten, shorten_centres
 from .transpose import transpose_rows
 
 
@@ -68,6 +69,7 @@ def assign_and_add(
     weights: np.ndarray,
     centres: np.ndarray,
     squares: np.ndarray,
+    steps: float,
     magic: np.ndarray,
     mass_magic: float,
     labels: np.ndarray,
@@ -84,6 +86,7 @@ def assign_and_add(
     weights : (N',) float64, IN
     centres : (padded(C), D) float, IN, whatever lies in those that are none
     squares : (padded(C),) float, IN, ||mu||^2, infinite for those that are none
+    steps : float64, IN, how many make a unit where rows are compared as `shorts`; 0: as floats
     magic : (D,) float64, IN, as in `move_rows`
     mass_magic : float64, IN
     labels : (N',) int32, IN/OUT, -1 where there is none yet
@@ -99,11 +102,24 @@ def assign_and_add(
     columns = np.empty((n_features, LANES), points.dtype)
     best = np.empty(LANES, points.dtype)
     found = np.empty(LANES, np.int32)
+    shorts = np.empty((LANES, 2 * n_pairs(n_features)), np.int16)
+    pair_columns = np.empty((n_pairs(n_features), LANES), np.int32)
+    short_centres = np.empty((centres.shape[0], shorts.shape[1]), np.int16)
+    short_squares = np.empty(centres.shape[0], np.int32)
+    short_best = np.empty(LANES, np.int32)
+    in_steps = False
+    if steps > 0.0:
+        in_steps = shorten_centres(totals.shape[0], centres, squares, steps, short_centres, short_squares)
     n_moved = int(np.int64(0))
     for low in range(first * LANES, min(last * LANES, n_points), LANES):
         n = min(LANES, n_points - low)
-        transpose_rows(n, points[low : low + n], columns)
-        nearest_of_few(centres, squares, columns, best, found)
+        if in_steps:
+            shorten(n, points[low : low + n], steps, shorts)
+            transpose_rows(n, shorts.view(np.int32), pair_columns)
+            nearest_of_few(short_centres.view(np.int32), short_squares, pair_columns, short_best, found)
+        else:
+            transpose_rows(n, points[low : low + n], columns)
+            nearest_of_few(centres, squares, columns, best, found)
         n_moved += move_rows(
             n, points[low : low + n], weights[low : low + n], labels[low : low + n], found, magic, mass_magic,
             totals, masses,

@@ -1,15 +1,19 @@
-"""A small k-means inside each of many cells: a few Lloyd steps from given seeds, and labels of all rows."""
+"""A small k-means inside each of many cells: a few Lloyd steps from given seeds, and labels of all rows.
+
+Rows are compared with centres as short integers (`shorts`) where these are exact enough, else as floats.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from .distances import local_rows
+from .distances import local_rows, squared_distance
 from .jit import kernel, part
 from .nearest import squared_norms
 from .nearest_tiles import nearest_of_few, padded
 from .prefetch import hint_row
 from .selection import LANES
+from .shorts import n_pairs, shorten, shorten_centres, steps_per_unit, steps_tell
 from .transpose import transpose_rows
 
 #: Fractional part of the golden ratio: its multiples fill [0, 1) evenly.
@@ -73,6 +77,81 @@ def assign_blocks(
 
 
 @part
+def lay_rows(
+    n: int, rows: np.ndarray, steps: float, blocks: np.ndarray, shorts: np.ndarray, pair_blocks: np.ndarray
+) -> None:
+    """The first n rows in blocks, as `assign` compares them.
+
+    Parameters
+    ----------
+    rows : (>= n, D) float, IN
+    steps : float64, IN, from `steps_per_unit`
+    blocks : (>= n / LANES, D, LANES) float, OUT where there are no steps
+    shorts : (>= n, 2 n_pairs(D)) int16, scratch
+    pair_blocks : (>= n / LANES, n_pairs(D), LANES) int32, OUT where there are
+    """
+    if steps > 0.0:
+        shorten(n, rows, steps, shorts)
+        lay_in_blocks(n, shorts.view(np.int32), pair_blocks)
+    else:
+        lay_in_blocks(n, rows, blocks)
+
+
+@part
+def assign(
+    n: int,
+    rows: np.ndarray,
+    row_squares: np.ndarray,
+    steps: float,
+    blocks: np.ndarray,
+    pair_blocks: np.ndarray,
+    k: int,
+    centres: np.ndarray,
+    centre_squares: np.ndarray,
+    short_centres: np.ndarray,
+    short_squares: np.ndarray,
+    best: np.ndarray,
+    short_best: np.ndarray,
+    found: np.ndarray,
+    ids: np.ndarray,
+    distances: np.ndarray,
+    told: bool,
+) -> float:
+    """Nearest of k centres for the first n rows, in steps where these are short enough.
+
+    Parameters
+    ----------
+    rows, row_squares : (>= n, D) and (>= n,) float, IN
+    steps, blocks, pair_blocks : IN, from `lay_rows`; floats are laid in blocks where they turn out to be needed
+    k, centres, centre_squares : as in `assign_blocks`
+    short_centres, short_squares : (padded(k), 2 n_pairs(D)) int16 and (padded(k),) int32, scratch
+    best, short_best, found : (LANES,) float, int32 and int32, scratch
+    ids : (>= n,) int32, OUT
+    distances : (>= n,) float, OUT, squared, where they are to be told
+
+    Returns
+    -------
+    float
+        The steps, or 0 from when on floats are compared.
+    """
+    if steps > 0.0:
+        squared_norms(centres[:k], centre_squares[:k])
+        if shorten_centres(k, centres, centre_squares, steps, short_centres, short_squares):
+            pairs = short_centres.view(np.int32)
+            for low in range(0, n, LANES):
+                nearest_of_few(pairs, short_squares, pair_blocks[low // LANES], short_best, found)
+                for j in range(min(LANES, n - low)):
+                    ids[low + j] = found[j]
+            if steps_tell(n, rows, centres, ids, steps):
+                for i in range(n if told else 0):
+                    distances[i] = squared_distance(rows, i, centres, ids[i])
+                return steps
+        lay_in_blocks(n, rows, blocks)
+    assign_blocks(n, blocks, row_squares, k, centres, centre_squares, best, found, ids, distances)
+    return 0.0
+
+
+@part
 def spread_rows(order: np.ndarray, low: int, high: int, n: int, jitter: float, out: np.ndarray) -> None:
     """Put n rows spread over order[low:high] first into `out`, the others after them.
 
@@ -108,6 +187,8 @@ def assign_rows(
 ) -> None:
     """The nearest of all centres, as far as products tell, for runs first..last-1 of ROWS rows each.
 
+    Every run has steps of its own: one row that lies far off makes them long.
+
     Parameters
     ----------
     points : (N', D) float, IN
@@ -117,23 +198,31 @@ def assign_rows(
     """
     k, n_features = centres.shape
     room = min(int(np.int64(ROWS)), points.shape[0] - first * ROWS)  # few rows may be very wide
+    n_blocks = (room + LANES - 1) // LANES
     row_squares = np.empty(room, points.dtype)
-    blocks = np.empty(((room + LANES - 1) // LANES, n_features, LANES), points.dtype)
+    blocks = np.empty((n_blocks, n_features, LANES), points.dtype)
+    shorts = np.empty((room, 2 * n_pairs(n_features)), np.int16)
+    pair_blocks = np.empty((n_blocks, n_pairs(n_features), LANES), np.int32)
     local = np.empty((padded(k), n_features), points.dtype)
     local[:] = 0
     for c in range(k):
         for d in range(n_features):
             local[c, d] = centres[c, d]
     centre_squares = np.empty(local.shape[0], points.dtype)
+    short_centres = np.empty((local.shape[0], shorts.shape[1]), np.int16)
+    short_squares = np.empty(local.shape[0], np.int32)
     best = np.empty(LANES, points.dtype)
+    short_best = np.empty(LANES, np.int32)
     found = np.empty(LANES, np.int32)
     for low in range(first * ROWS, min(last * ROWS, points.shape[0]), ROWS):
-        high = min(low + ROWS, points.shape[0])
-        squared_norms(points[low:high], row_squares)
-        lay_in_blocks(high - low, points[low:high], blocks)
-        assign_blocks(
-            high - low, blocks, row_squares, k, local, centre_squares, best, found, labels[low:high],
-            distances[low:high],
+        n = min(ROWS, points.shape[0] - low)
+        rows = points[low : low + n]
+        squared_norms(rows, row_squares)
+        steps = steps_per_unit(n, row_squares, n_features, k)
+        lay_rows(n, rows, steps, blocks, shorts, pair_blocks)
+        assign(
+            n, rows, row_squares, steps, blocks, pair_blocks, k, local, centre_squares, short_centres,
+            short_squares, best, short_best, found, labels[low : low + n], distances[low : low + n], True,
         )  # fmt: skip
 
 
@@ -186,13 +275,18 @@ def cluster_cells(
     row_squares = np.empty(room, points.dtype)
     row_weights = np.empty(room, np.float64)
     blocks = np.empty((room // LANES, n_features, LANES), points.dtype)
+    shorts = np.empty((room, 2 * n_pairs(n_features)), np.int16)
+    pair_blocks = np.empty((room // LANES, n_pairs(n_features), LANES), np.int32)
     near = np.empty(room, points.dtype)
     ids = np.empty(room, np.int32)
     best = np.empty(LANES, points.dtype)
+    short_best = np.empty(LANES, np.int32)
     found = np.empty(LANES, np.int32)
     all_local = np.empty((padded(largest), n_features), points.dtype)
     all_local[:] = 0
     all_squares = np.empty(all_local.shape[0], points.dtype)
+    all_short = np.empty((all_local.shape[0], shorts.shape[1]), np.int16)
+    all_short_squares = np.empty(all_local.shape[0], np.int32)
     sums = np.empty((largest, n_features), np.float64)
     sum_masses = np.empty(largest, np.float64)
     for place in range(first, last):
@@ -208,13 +302,18 @@ def cluster_cells(
         spread_rows(order, low, high, n, 0.5, spread)
         local_rows(points, spread, int(np.int64(0)), n, origin, rows, row_squares)
         local, local_squares = all_local[: padded(k)], all_squares[: padded(k)]
+        short, short_squares = all_short[: padded(k)], all_short_squares[: padded(k)]
         local_rows(points, seeds, offset, offset + k, origin, local, local_squares)
-        lay_in_blocks(n, rows, blocks)
+        steps = steps_per_unit(n, row_squares, n_features, k * n_steps)
+        lay_rows(n, rows, steps, blocks, shorts, pair_blocks)
         for i in range(n):
             row_weights[i] = weights[spread[i]]
         for step in range(n_steps):
             length = STEP_LENGTH if step < n_steps - 1 else 1.0
-            assign_blocks(n, blocks, row_squares, k, local, local_squares, best, found, ids, near)
+            steps = assign(
+                n, rows, row_squares, steps, blocks, pair_blocks, k, local, local_squares, short, short_squares,
+                best, short_best, found, ids, near, False,
+            )  # fmt: skip
             sums[:] = 0
             sum_masses[:] = 0
             for i in range(n):
@@ -231,8 +330,12 @@ def cluster_cells(
             m = min(room, size - begin)
             if n < size:
                 local_rows(points, spread, begin, begin + m, origin, rows, row_squares)
-                lay_in_blocks(m, rows, blocks)
-            assign_blocks(m, blocks, row_squares, k, local, local_squares, best, found, ids, near)
+                steps = steps_per_unit(m, row_squares, n_features, k)
+                lay_rows(m, rows, steps, blocks, shorts, pair_blocks)
+            assign(
+                m, rows, row_squares, steps, blocks, pair_blocks, k, local, local_squares, short, short_squares,
+                best, short_best, found, ids, near, True,
+            )  # fmt: skip
             for i in range(m):
                 labels[spread[begin + i]] = offset + ids[i]
                 distances[spread[begin + i]] = near[i]

@@ -1,7 +1,7 @@
 """The nearest of a few dozen centres for a block of points, without a product in memory.
 
 The sums of a tile of centres x points (`vectors`) become distances and are compared with the nearest so far while
-they are in registers; all that is written is the nearest.
+they are in registers; all that is written is the nearest.  Numbers may be pairs of short integers (`shorts`).
 """
 
 from __future__ import annotations
@@ -35,13 +35,14 @@ def _emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         for r, row in enumerate(rows):
             square, name = v.loaded_spread(squares, None, row), v.spread(builder.trunc(row, small))
             for k, total in enumerate(sums[r]):
-                value = builder.fsub(square, builder.fadd(total, total))
-                nearer = builder.fcmp_ordered("<", value, least[k])
+                value = v.minus(square, v.plus(total, total))
+                nearer = v.is_below(value, least[k])
                 least[k] = builder.select(nearer, value, least[k])
                 which[k] = builder.select(nearer, name, which[k])
         return least + which
 
-    nowhere, nobody = v.constant(float("inf")), ir.Constant(ir.VectorType(small, v.width), [0] * v.width)
+    nowhere = v.constant(0x7FFFFFFF if v.of_integers else float("inf"))
+    nobody = ir.Constant(ir.VectorType(small, v.width), [0] * v.width)
     n_centres = builder.extract_value(squares.shape, 0)
     found = v.loop(n_centres, HEIGHT, [nowhere] * VECTORS + [nobody] * VECTORS, nearest_with)
     for k, place in enumerate(places):
@@ -60,6 +61,13 @@ def _plainly(
 ) -> None:
     """The same in plain Python."""
     here = slice(j, j + VECTORS * lanes(best.itemsize))
+    if best.dtype == np.int32:  # pairs of short integers, each 64 bits wide so that nothing overflows unseen
+        left, right = (
+            np.ascontiguousarray(a).view(np.int16).astype(np.int64) for a in (centres, columns[:, here].T)
+        )
+        sums = squares[:, None] - 2 * (left @ right.T)
+        ids[here], best[here] = np.argmin(sums, axis=0), sums.min(axis=0)
+        return
     with np.errstate(invalid="ignore"):
         values = squares[:, None] - 2 * (centres @ columns[:, here])
     values[np.isnan(values)] = np.inf  # of rows that are no centres
@@ -88,7 +96,7 @@ def nearest_of_few(
     centres : (m, D) float, IN, m a multiple of HEIGHT; rows that are none have infinite squares, and any numbers
     squares : (m,) float, IN
     columns : (D, n) float, IN, n a multiple of VECTORS * lanes
-    best : (n,) float, OUT
+    best : (n,) float, OUT; all of these may be int32, D pairs each, with rows of 0 that are none
     ids : (n,) int32, OUT
     """
     for j in range(0, columns.shape[1], VECTORS * VECTOR_BYTES // best.itemsize):

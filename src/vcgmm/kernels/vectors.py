@@ -137,9 +137,14 @@ class Vectors:
         """A vector of one number of an array."""
         return self.spread(self.builder.load(self.address(array, self.number, row, column), align=self.size))
 
+    @property
+    def of_integers(self) -> bool:
+        """Whether the numbers are integers."""
+        return isinstance(self.number, ir.IntType)
+
     def constant(self, value: float) -> Any:
         """A vector of a number that is known now."""
-        return ir.Constant(self.kind, [value] * self.width)
+        return ir.Constant(self.kind, [int(value) if self.of_integers else value] * self.width)
 
     def number_at(self, array: Any, kind: Any, place: Any) -> Any:
         """One number of a vector, of any type."""
@@ -205,10 +210,40 @@ class Vectors:
         function = self._function(f"llvm.{name}.{_suffix(left.type)}", left.type, [left.type, left.type])
         return self.builder.call(function, [left, right], fastmath=("nnan", "nsz"))
 
+    def plus(self, left: Any, right: Any) -> Any:
+        """Left + right."""
+        return (self.builder.add if self.of_integers else self.builder.fadd)(left, right)
+
+    def minus(self, left: Any, right: Any) -> Any:
+        """Left - right."""
+        return (self.builder.sub if self.of_integers else self.builder.fsub)(left, right)
+
+    def is_below(self, left: Any, right: Any) -> Any:
+        """Left < right, which NaN is not."""
+        return (self.builder.icmp_signed if self.of_integers else self.builder.fcmp_ordered)("<", left, right)
+
     def multiply_add(self, left: Any, right: Any, added: Any) -> Any:
-        """Left * right + added, in one operation where the processor has it."""
+        """Left * right + added, in one operation where the processor has it.
+
+        Integers are pairs of short ones (`pairs`), and both products are added.
+        """
+        if self.of_integers:
+            return self._multiply_pairs(left, right, added)
         function = self._function(f"llvm.fmuladd.{_suffix(self.kind)}", self.kind, [self.kind] * 3)
         return self.builder.call(function, [left, right, added])
+
+    def _multiply_pairs(self, left: Any, right: Any, added: Any) -> Any:
+        """Written in full; LLVM knows what instruction that is, if there is one."""
+        builder, small = self.builder, ir.IntType(32)
+        halves, wide = (ir.VectorType(kind, 2 * self.width) for kind in (ir.IntType(16), small))
+        factors = [builder.sext(builder.bitcast(value, halves), wide) for value in (left, right)]
+        products = builder.mul(*factors, flags=("nsw",))
+        none, kind = ir.Constant(wide, ir.Undefined), ir.VectorType(small, self.width)
+        first, second = (
+            builder.shuffle_vector(products, none, ir.Constant(kind, list(range(begin, 2 * self.width, 2))))
+            for begin in (0, 1)
+        )
+        return builder.add(added, builder.add(first, second))
 
     def loop(
         self, n: Any, step: int, begun: Sequence[Any], body: Body, *, perhaps_none: bool = False
