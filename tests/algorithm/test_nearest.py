@@ -6,6 +6,7 @@ from scipy.special import logsumexp
 
 from vcgmm.algorithm import reference
 from vcgmm.algorithm.nearest import Centres, k_nearest, nearest
+from vcgmm.kernels.shorts import FEATURES, PRODUCTS
 from vcgmm.parallel import Workers
 
 
@@ -43,3 +44,27 @@ def test_the_k_nearest_come_nearest_first(points: np.ndarray, workers: Workers) 
     ids = k_nearest(points, points[:20].astype(np.float64), 4, workers)
     true = ((points[:, None].astype(np.float64) - points[None, :20].astype(np.float64)) ** 2).sum(axis=2)
     np.testing.assert_array_equal(ids, np.argsort(true, axis=1)[:, :4])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_wide_points_find_the_same_by_short_integers_as_by_floats(
+    dtype: type, workers: Workers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(1)
+    rows = rng.normal(size=(5000, FEATURES)).astype(dtype)
+    centres = np.vstack([rows[: 2 * PRODUCTS], rows[:3]])  # some twice
+    rows[7] *= 1e7
+    assert Centres(centres, np.dtype(dtype)).steps > 0.0
+    ids, distances = nearest(rows, centres, workers)
+    np.testing.assert_array_equal(ids[:3], np.arange(3))
+    assert not distances[:3].any()
+    monkeypatch.setattr("vcgmm.algorithm.nearest.FEATURES", FEATURES + 1)
+    assert Centres(centres, np.dtype(dtype)).steps == 0.0
+    for one, other in zip((ids, distances), nearest(rows, centres, workers), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("size", [0.0, 1e-20, 1e200])
+def test_centres_of_no_size_or_of_too_large_a_one_are_floats(size: float) -> None:
+    with np.errstate(over="ignore"):
+        assert Centres(np.full((PRODUCTS, FEATURES), size), np.dtype(np.float64)).steps == 0.0

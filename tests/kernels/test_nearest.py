@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.special import logsumexp
 
 from vcgmm.algorithm import reference
@@ -16,6 +18,9 @@ from vcgmm.kernels.nearest import (
     squared_norms,
     update_nearest,
 )
+from vcgmm.kernels.nearest_tiles import padded
+from vcgmm.kernels.shorts import LARGEST
+from vcgmm.kernels.two_nearest import look, round_centres
 
 pytestmark = pytest.mark.interpreted
 
@@ -26,11 +31,29 @@ def norms(rows: np.ndarray) -> np.ndarray:
     return out
 
 
-def one_nearest(points: np.ndarray, centres: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    ids, distances = np.empty(len(points), np.int32), np.empty(len(points), points.dtype)
+def rounded(centres: np.ndarray) -> tuple[float, np.ndarray, np.ndarray, float]:
+    """Steps, short integers, their squared norms, and the way to them, whatever there is to be gained."""
+    m, n_features = padded(len(centres)), centres.shape[1]
+    shorts, squares = np.empty((m, n_features + n_features % 2), np.int16), np.empty(m, np.int32)
+    steps = LARGEST / max(float(np.linalg.norm(centres.astype(np.float64), axis=1).max()), 1e-9)
+    return steps, shorts, squares, round_centres(centres, steps, shorts, squares)
+
+
+def one_nearest(
+    points: np.ndarray, centres: np.ndarray, first: int = 0, last: int | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """By floats alone, and by short integers first, which must not matter."""
     slack = product_slack(points.dtype, points.shape[1])
-    nearest_centre(0, len(points), points, centres, norms(centres), slack, ids, distances)
-    return ids, distances
+    none = 0.0, np.empty((0, 0), np.int16), np.empty(0, np.int32), 0.0
+    found = []
+    for short in (none, rounded(centres)):
+        ids, distances = np.full(len(points), -1, np.int32), np.full(len(points), -1, points.dtype)
+        end = len(points) if last is None else last
+        nearest_centre(first, end, points, centres, norms(centres), slack, *short, ids, distances)
+        found.append((ids, distances))
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, other)
+    return found[0]
 
 
 def k_nearest(points: np.ndarray, centres: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -81,6 +104,60 @@ def test_no_centres_are_nearer_than_the_k_found(dtype: type, n: int, n_centres: 
     assert_k_nearest(rng.normal(size=(n, 3)).astype(dtype), rng.normal(size=(n_centres, 3)).astype(dtype), k)
 
 
+@given(
+    dtype=st.sampled_from([np.float32, np.float64]),
+    n=st.integers(1, 70),
+    n_centres=st.integers(1, 40),
+    D=st.integers(1, 20),
+    decimals=st.integers(0, 6),
+    tails=st.floats(0.0, 12.0),
+    seed=st.integers(0, 1000),
+)
+def test_short_integers_leave_no_doubt_behind(
+    dtype: type, n: int, n_centres: int, D: int, decimals: int, tails: float, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(n + n_centres, D)) * np.exp(tails * rng.normal(size=(n + n_centres, 1)))
+    rows = np.round(rows, decimals).astype(dtype)  # few decimals: ties abound; tails: some lie very far off
+    assert_nearest(rows[:n], rows[n:])
+
+
+def test_most_of_what_is_rounded_is_certain_and_what_is_not_is_found_out() -> None:
+    rng = np.random.default_rng(7)
+    centres = rng.normal(size=(60, 16)).astype(np.float32)
+    centres[:4] = centres[4:8] + np.float32(1e-5)
+    points = np.vstack([rng.normal(size=(300, 16)), centres[:8]]).astype(np.float32)
+    points[5] *= 1e6
+    steps, short_centres, short_squares, way = rounded(centres)
+    n = len(points)
+    shorts, ways = np.empty((384, 16), np.int16), np.empty(384, np.float32)
+    columns, near = np.empty((6, 8, 64), np.int32), np.empty((2, 384), np.int32)
+    ids, certain = np.empty(384, np.int32), np.empty(384, np.bool_)
+    n_certain = look(
+        n,
+        points,
+        norms(points),
+        steps,
+        short_centres,
+        short_squares,
+        way,
+        shorts,
+        ways,
+        columns,
+        *near,
+        ids,
+        certain,
+    )
+    assert n_certain == certain[:n].sum() > 0.7 * 300
+    assert not certain[5]  # too long
+    assert not certain[300:n].any()  # about as near to one as to another
+    direct = brute(points, centres)
+    np.testing.assert_array_equal(ids[:n][certain[:n]], direct.argmin(axis=1)[certain[:n]])
+    off = np.linalg.norm(steps * points.astype(np.float64) - shorts[:n], axis=1)
+    off[5] = 0.0  # it was left out
+    assert (off <= ways[:n]).all()
+
+
 @pytest.mark.parametrize("offset", [30.0, 1000.0])
 def test_near_ties_far_from_the_origin_are_settled_directly(offset: float) -> None:
     rng = np.random.default_rng(0)
@@ -120,9 +197,9 @@ def test_a_point_on_its_centre_is_at_distance_zero() -> None:
 def test_a_range_leaves_the_other_points_alone() -> None:
     rng = np.random.default_rng(4)
     points, centres = rng.normal(size=(6, 2)).astype(np.float32), rng.normal(size=(3, 2)).astype(np.float32)
-    ids, distances = np.full(6, -1, np.int32), np.full(6, -1, np.float32)
-    nearest_centre(2, 4, points, centres, norms(centres), 1e-6, ids, distances)
+    ids, distances = one_nearest(points, centres, 2, 4)
     assert (ids[[0, 1, 4, 5]] == -1).all()
+    assert (distances[[0, 1, 4, 5]] == -1).all()
     np.testing.assert_array_equal(ids[2:4], brute(points, centres).argmin(axis=1)[2:4])
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from ..kernels.nearest import (
@@ -12,6 +14,9 @@ from ..kernels.nearest import (
     product_slack,
     squared_norms,
 )
+from ..kernels.nearest_tiles import HEIGHT
+from ..kernels.shorts import FEATURES, LARGEST, PRODUCTS
+from ..kernels.two_nearest import round_centres
 from ..parallel import Workers
 
 
@@ -29,10 +34,23 @@ class Centres:
         self.squares = np.empty(len(centres), dtype)
         squared_norms(self.centres, self.squares)
         self.slack = product_slack(self.centres.dtype, centres.shape[1])
+        self.steps, self.way = 0.0, 0.0
+        n_centres, n_features = centres.shape
+        largest = float(self.squares.max(initial=0.0))
+        if n_features >= FEATURES and n_centres >= PRODUCTS and 1e-30 < largest < np.inf:
+            self.steps = LARGEST / math.sqrt(largest)
+        rounded = -(-n_centres // HEIGHT) * HEIGHT if self.steps else 0
+        self.shorts = np.empty((rounded, n_features + n_features % 2), np.int16)
+        self.short_squares = np.empty(rounded, np.int32)
+        if self.steps:
+            self.way = round_centres(self.centres, self.steps, self.shorts, self.short_squares)
 
     def nearest_of(self, points: np.ndarray, ids: np.ndarray, distances: np.ndarray) -> None:
         """Fill ids (n,) int32 and squared distances (n,) of the nearest centre to points (n, D)."""
-        nearest_centre(0, len(points), points, self.centres, self.squares, self.slack, ids, distances)
+        nearest_centre(
+            0, len(points), points, self.centres, self.squares, self.slack, self.steps, self.shorts,
+            self.short_squares, self.way, ids, distances,
+        )  # fmt: skip
 
     def k_nearest_of(self, points: np.ndarray, ids: np.ndarray, distances: np.ndarray) -> None:
         """Fill ids (n, k) int32 and squared distances (n, k), nearest first."""

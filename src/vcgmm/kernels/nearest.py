@@ -1,7 +1,8 @@
 """Exact nearest centres by matrix products.
 
 A product finds the nearest up to rounding; whenever two centres are closer to a tie than rounding can tell, the
-point is compared with every centre directly.  So the answer is that of direct distances.
+point is compared with every centre directly.  So the answer is that of direct distances.  Products of short
+integers come first where they may tell (`two_nearest`), and those of floats for what they leave in doubt.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ import numpy as np
 
 from .distances import squared_distance
 from .jit import kernel, part
+from .selection import LANES
 from .transpose import transpose_rows
+from .two_nearest import look
 
 #: Points and centres in one product: of this size OpenBLAS multiplies up to 80 features without packing them.
 POINTS = 128
@@ -20,6 +23,10 @@ CENTRES = 96
 
 #: Blocks of points are filled up with zeros to a multiple of this: OpenBLAS is half as fast at sizes in between.
 ROUND = 32
+
+#: Points that are looked at in short integers at a time, and the share of those before that has to be certain.
+LOOKED_AT = 4 * LANES
+WORTH_LOOKING = 0.6
 
 #: Centres compared in one go over the points, so that the nearest so far is read and written once for all of them.
 AT_ONCE = 4
@@ -94,6 +101,65 @@ def update_nearest(
             best[j] = min(value, nearest)
 
 
+@part
+def settle(
+    n: int,
+    which: np.ndarray,
+    points: np.ndarray,
+    centres: np.ndarray,
+    centre_squares: np.ndarray,
+    slack: float,
+    rows: np.ndarray,
+    flat_columns: np.ndarray,
+    flat: np.ndarray,
+    best: np.ndarray,
+    second: np.ndarray,
+    found: np.ndarray,
+    ids: np.ndarray,
+    distances: np.ndarray,
+) -> None:
+    """The nearest centres of n <= POINTS points, by products of floats; arguments as in `nearest_centre`.
+
+    Parameters
+    ----------
+    which : (>= n,) int64, IN, the points
+    rows : (POINTS, D) float, scratch
+    flat_columns : (D POINTS,) float, scratch
+    flat : (CENTRES POINTS,) float, scratch
+    best, second, found : (POINTS,) float, float and int32, scratch
+    """
+    n_centres, n_features = centres.shape
+    width = (n + ROUND - 1) // ROUND * ROUND
+    columns = flat_columns[: n_features * width].reshape(n_features, width)
+    for j in range(n):
+        for d in range(n_features):
+            rows[j, d] = points[which[j], d]
+    transpose_rows(n, rows, columns)
+    best[:] = np.inf
+    second[:] = np.inf
+    found[:] = 0
+    for low in range(0, n_centres, CENTRES):
+        m = min(CENTRES, n_centres - low)
+        products = flat[: m * width].reshape(m, width)
+        np.dot(centres[low : low + m], columns, products)
+        update_nearest(low, centre_squares, products, best, second, found)
+    for j in range(n):
+        point = which[j]
+        centre = found[j]
+        square = 0.0
+        for d in range(n_features):
+            square += points[point, d] * points[point, d]
+        distance = squared_distance(points, point, centres, centre)
+        if second[j] - best[j] <= 4 * slack * (square + max(centre_squares[centre], distance)):
+            for c in range(n_centres):
+                direct = squared_distance(points, point, centres, c)
+                if direct < distance or (direct == distance and c < centre):
+                    distance = direct
+                    centre = np.int32(c)
+        ids[point] = centre
+        distances[point] = distance
+
+
 @kernel
 def nearest_centre(
     first: int,
@@ -102,6 +168,10 @@ def nearest_centre(
     centres: np.ndarray,
     centre_squares: np.ndarray,
     slack: float,
+    steps: float,
+    short_centres: np.ndarray,
+    short_squares: np.ndarray,
+    way_of_centres: float,
     ids: np.ndarray,
     distances: np.ndarray,
 ) -> None:
@@ -113,43 +183,57 @@ def nearest_centre(
     centres : (C, D) float, IN
     centre_squares : (C,) float, IN
     slack : float, IN, from `product_slack`
+    steps : float64, IN, a unit's in short integers; 0 where there are none
+    short_centres, short_squares, way_of_centres : IN, from `two_nearest.round_centres`
     ids : (n,) int32, OUT, the lowest index among equally near centres
     distances : (n,) float, OUT
     """
-    n_centres, n_features = centres.shape
+    n_features = centres.shape[1]
     flat = np.empty(CENTRES * POINTS, points.dtype)
     flat_columns = np.empty(n_features * POINTS, points.dtype)
+    rows = np.empty((POINTS, n_features), points.dtype)
     best = np.empty(POINTS, points.dtype)
     second = np.empty(POINTS, points.dtype)
     found = np.empty(POINTS, np.int32)
-    for begin in range(first, last, POINTS):
-        n = min(POINTS, last - begin)
-        width = (n + ROUND - 1) // ROUND * ROUND
-        columns = flat_columns[: n_features * width].reshape(n_features, width)
-        transpose_rows(n, points[begin : begin + n], columns)
-        best[:] = np.inf
-        second[:] = np.inf
-        found[:] = 0
-        for low in range(0, n_centres, CENTRES):
-            m = min(CENTRES, n_centres - low)
-            products = flat[: m * width].reshape(m, width)
-            np.dot(centres[low : low + m], columns, products)
-            update_nearest(low, centre_squares, products, best, second, found)
+    which = np.empty(POINTS, np.int64)
+    n_pairs_ = short_centres.shape[1] // 2
+    squares = np.empty(LOOKED_AT, points.dtype)
+    shorts = np.empty((LOOKED_AT, 2 * n_pairs_), np.int16)
+    ways = np.empty(LOOKED_AT, np.float32)
+    columns = np.empty((LOOKED_AT // LANES, n_pairs_, LANES), np.int32)
+    near = np.empty((2, LOOKED_AT), np.int32)
+    guesses = np.empty(LOOKED_AT, np.int32)
+    certain = np.empty(LOOKED_AT, np.bool_)
+    n_waiting, n_seen, n_certain = int(np.int64(0)), 0, 0
+    for begin in range(first, last, LOOKED_AT):
+        n = min(LOOKED_AT, last - begin)
+        looks = steps > 0.0 and n_certain >= WORTH_LOOKING * n_seen
+        if looks:
+            here = points[begin : begin + n]
+            squared_norms(here, squares)
+            n_seen += n
+            n_certain += look(
+                n, here, squares, steps, short_centres, short_squares, way_of_centres, shorts, ways, columns,
+                near[0], near[1], guesses, certain,
+            )  # fmt: skip
         for j in range(n):
             point = begin + j
-            centre = found[j]
-            square = 0.0
-            for d in range(points.shape[1]):
-                square += points[point, d] * points[point, d]
-            distance = squared_distance(points, point, centres, centre)
-            if second[j] - best[j] <= 4 * slack * (square + max(centre_squares[centre], distance)):
-                for c in range(n_centres):
-                    direct = squared_distance(points, point, centres, c)
-                    if direct < distance or (direct == distance and c < centre):
-                        distance = direct
-                        centre = np.int32(c)
-            ids[point] = centre
-            distances[point] = distance
+            if looks and certain[j]:
+                ids[point] = guesses[j]
+                distances[point] = squared_distance(points, point, centres, guesses[j])
+                continue
+            which[n_waiting] = point
+            n_waiting += 1
+            if n_waiting == POINTS:
+                settle(
+                    n_waiting, which, points, centres, centre_squares, slack, rows, flat_columns, flat, best,
+                    second, found, ids, distances,
+                )  # fmt: skip
+                n_waiting = int(np.int64(0))
+    settle(
+        n_waiting, which, points, centres, centre_squares, slack, rows, flat_columns, flat, best, second, found,
+        ids, distances,
+    )  # fmt: skip
 
 
 @part
