@@ -248,3 +248,29 @@ def test_the_longest_row_is_found(n: int) -> None:
         here[place] = [30.0, 40.0, 0.0]
         with Workers(2) as workers:
             assert largest_norm(here, workers) == pytest.approx(50.0)
+
+
+def test_steps_that_end_after_clusters_were_lifted_have_looked_closer_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(3)
+    middles = 20.0 * rng.normal(size=(PRODUCTS - 1, FEATURES))
+    points = np.repeat(middles, 40, axis=0).astype(np.float32) + rng.normal(size=(40 * len(middles), FEATURES))
+    points = points.astype(np.float32)
+    taken: list[float] = []
+    take = module.Compared.take
+
+    def noted(self: Any, means: np.ndarray) -> Any:
+        taken.append(self._steps)
+        return take(self, means)
+
+    monkeypatch.setattr(module.Compared, "take", noted)
+    means = np.vstack([middles, np.full((1, FEATURES), 150.0)])
+    _, labels = stepped(points, np.ones(len(points)), means, 50)
+    assert np.bincount(labels, minlength=PRODUCTS).min() > 0
+    assert taken[0] > 0.0
+    assert taken[-1] == 0.0
+    assert len(taken) < 50
+
+
+def test_points_of_no_size_are_floats() -> None:
+    means = np.zeros((PRODUCTS, FEATURES))
+    assert scale_of(np.zeros((60, FEATURES), np.float32), np.ones(60), means) == 0.0

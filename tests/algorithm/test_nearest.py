@@ -47,24 +47,25 @@ def test_the_k_nearest_come_nearest_first(points: np.ndarray, workers: Workers) 
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_features", [FEATURES, 100, 787])
 def test_wide_points_find_the_same_by_short_integers_as_by_floats(
-    dtype: type, workers: Workers, monkeypatch: pytest.MonkeyPatch
+    n_features: int, dtype: type, workers: Workers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rng = np.random.default_rng(1)
-    rows = rng.normal(size=(5000, FEATURES)).astype(dtype)
+    rows = rng.normal(size=(5000, n_features)).astype(dtype)
     centres = np.vstack([rows[: 2 * PRODUCTS], rows[:3]])  # some twice
     rows[7] *= 1e7
     assert Centres(centres, np.dtype(dtype)).steps > 0.0
     ids, distances = nearest(rows, centres, workers)
     np.testing.assert_array_equal(ids[:3], np.arange(3))
     assert not distances[:3].any()
-    monkeypatch.setattr("vcgmm.algorithm.nearest.FEATURES", FEATURES + 1)
+    monkeypatch.setattr("vcgmm.algorithm.nearest.FEATURES", n_features + 1)
     assert Centres(centres, np.dtype(dtype)).steps == 0.0
     for one, other in zip((ids, distances), nearest(rows, centres, workers), strict=True):
         np.testing.assert_array_equal(one, other)
 
 
-@pytest.mark.parametrize("size", [0.0, 1e-20, 1e200])
+@pytest.mark.parametrize("size", [0.0, 1e-20, 1e150, 1e200])
 def test_centres_of_no_size_or_of_too_large_a_one_are_floats(size: float) -> None:
     with np.errstate(over="ignore"):
         assert Centres(np.full((PRODUCTS, FEATURES), size), np.dtype(np.float64)).steps == 0.0

@@ -322,6 +322,23 @@ def test_rows_beyond_the_sample_may_be_longer_than_those_in_it(wide_cells: tuple
     np.testing.assert_allclose(distances[order[:200]], direct, rtol=1e-3, atol=1e-3)
 
 
+def test_a_cell_is_labelled_in_the_same_pieces_whatever_others_there_are() -> None:
+    rng = np.random.default_rng(9)
+    sizes, wanted = [3 * ROWS, 3 * ROWS + 200], [PRODUCTS, 2 * PRODUCTS + 4]
+    points = rng.normal(size=(sum(sizes), FEATURES)) * np.exp(rng.normal(size=(sum(sizes), 1)))  # far ones
+    cells = points.astype(np.float32), np.ones(sum(sizes)), rng.permutation(sum(sizes)), np.cumsum([0, *sizes])
+    together = cluster(cells, wanted, 6, 2)
+    order, start = cells[2:]
+    for i, first in enumerate((0, wanted[0])):
+        mine = order[start[i] : start[i + 1]]
+        centres, labels, distances, _ = cluster(
+            (*cells[:2], mine, np.array([0, len(mine)])), wanted[i : i + 1], 6, 2
+        )
+        np.testing.assert_array_equal(centres, together[0][first : first + wanted[i]])
+        np.testing.assert_array_equal(labels[mine], together[1][mine] - first)
+        np.testing.assert_array_equal(distances[mine], together[2][mine])
+
+
 # ---------------------------------------------------------------------------------------------------------- groups
 
 

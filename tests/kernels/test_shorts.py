@@ -12,13 +12,15 @@ from vcgmm.kernels.shorts import (
     FEATURES,
     LARGEST,
     LOOKED_AT,
+    NOTHING,
     PRODUCTS,
-    n_pairs,
+    SHARE,
     shorten,
     shorten_centres,
     steps_per_unit,
     steps_tell,
 )
+from vcgmm.kernels.vectors import lanes
 
 pytestmark = pytest.mark.interpreted
 
@@ -32,10 +34,10 @@ def squared(rows: np.ndarray) -> np.ndarray:
 
 def shortened(rows: np.ndarray, steps: float) -> np.ndarray:
     """In memory that held something else."""
-    shorts = np.full((len(rows) + 1, 2 * n_pairs(rows.shape[1])), 77, np.int16)
-    shorten(len(rows), rows, steps, shorts)
-    assert (shorts[len(rows) :] == 77).all()
-    return shorts[: len(rows)]
+    pairs = np.full((len(rows) + 1, (rows.shape[1] + 1) // 2), 77, np.float32)
+    shorten(len(rows), rows, steps, pairs)
+    assert (pairs[len(rows) :] == 77).all()
+    return pairs[: len(rows)].view(np.int16)
 
 
 # ----------------------------------------------------------------------------------------------------------- steps
@@ -55,7 +57,7 @@ def test_the_longest_row_is_of_the_largest_norm(dtype: type) -> None:
         (1.0, FEATURES, PRODUCTS - 1),
         (0.0, FEATURES, PRODUCTS),
         (np.inf, FEATURES, PRODUCTS),
-        (1e-300, FEATURES, PRODUCTS),
+        (NOTHING, FEATURES, PRODUCTS),
     ],
 )
 def test_there_are_no_steps_where_they_would_be_no_use(square: float, n_features: int, n_products: int) -> None:
@@ -77,18 +79,19 @@ def test_centres_have_norms_of_what_they_are_rounded_to(dtype: type) -> None:
     k, D = HEIGHT + 1, 7
     centres = np.random.default_rng(1).normal(size=(k, D)).astype(dtype)
     steps = 2 * LARGEST / float(np.sqrt(squared(centres).max()) * 1.001)
-    shorts, squares = np.full((padded(k), 8), 5, np.int16), np.empty(padded(k), np.int32)
-    assert shorten_centres(k, centres, squared(centres).astype(dtype), steps, shorts, squares)
+    pairs, squares = np.full((padded(k), 4), 5, np.float32), np.empty(padded(k), np.int32)
+    shorts = pairs.view(np.int16)
+    assert shorten_centres(k, centres, steps, pairs, squares)
     np.testing.assert_array_equal(shorts[:k], shortened(centres, steps))
     np.testing.assert_array_equal(squares[:k], (shorts[:k].astype(np.int64) ** 2).sum(axis=1))
     assert not shorts[k:].any()
     assert (squares[k:] == np.iinfo(np.int32).max).all()
-    assert not shorten_centres(k, centres, squared(centres).astype(dtype), 1.01 * steps, shorts, squares)
+    assert not shorten_centres(k, centres, 1.01 * steps, pairs, squares)
 
 
 def test_centres_without_numbers_are_too_long() -> None:
-    shorts, squares = np.empty((HEIGHT, 2), np.int16), np.empty(HEIGHT, np.int32)
-    assert not shorten_centres(1, np.full((1, 2), np.nan), np.array([np.nan]), 1.0, shorts, squares)
+    pairs, squares = np.empty((HEIGHT, 1), np.float32), np.empty(HEIGHT, np.int32)
+    assert not shorten_centres(1, np.full((1, 2), np.nan), 1.0, pairs, squares)
 
 
 # -------------------------------------------------------------------------------------------------------- products
@@ -102,20 +105,20 @@ def test_the_nearest_of_rounded_rows_is_found_exactly(D: int, k: int, seed: int,
         rows[:k], centres = np.sign(rows[0]), np.repeat(-np.sign(rows[:1]), k, axis=0)
     steps = LARGEST / float(np.sqrt(squared(rows).max()))
     centres *= 2 * LARGEST / (steps * float(np.sqrt(squared(centres).max())) * 1.0001)
-    shorts, squares = np.empty((padded(k), 2 * n_pairs(D)), np.int16), np.empty(padded(k), np.int32)
-    assert shorten_centres(k, centres, squared(centres), steps, shorts, squares)
+    pairs, squares = np.empty((padded(k), (D + 1) // 2), np.float32), np.empty(padded(k), np.int32)
+    assert shorten_centres(k, centres, steps, pairs, squares)
     short_rows = shortened(rows, steps)
-    columns = np.ascontiguousarray(np.ascontiguousarray(short_rows).view(np.int32).T)
+    columns = np.ascontiguousarray(np.ascontiguousarray(short_rows).view(np.float32).T)  # whatever bits these are
     best, ids = np.empty(LANES, np.int32), np.full(LANES, -1, np.int32)
-    nearest_of_few(shorts.view(np.int32), squares, columns, best, ids)
-    wide, wide_centres = short_rows.astype(np.int64), shorts[:k].astype(np.int64)
+    nearest_of_few(pairs, squares, columns, best, ids)
+    wide, wide_centres = short_rows.astype(np.int64), pairs[:k].view(np.int16).astype(np.int64)
     distances = ((wide[:, None] - wide_centres) ** 2).sum(axis=2)
     np.testing.assert_array_equal(ids, distances.argmin(axis=1))
     np.testing.assert_array_equal(best + (wide**2).sum(axis=1), distances.min(axis=1))
 
 
 def test_a_block_is_some_tiles() -> None:
-    assert LANES % (VECTORS * n_pairs(2)) == 0
+    assert LANES % (VECTORS * lanes(4)) == 0
 
 
 # ------------------------------------------------------------------------------------------------- is that enough?
@@ -123,9 +126,14 @@ def test_a_block_is_some_tiles() -> None:
 
 @DTYPES
 @pytest.mark.parametrize("n", [1, LOOKED_AT - 1, LOOKED_AT, 3 * LOOKED_AT + 7])
-def test_steps_tell_where_rows_are_far_enough_in_the_mean(n: int, dtype: type) -> None:
-    rows, ids = np.zeros((n, 2), dtype), np.arange(n).astype(np.int32) % 2
-    centres = np.array([[1.0, 0.0], [0.0, 3.0]], dtype)
-    apart = np.linalg.norm(centres[ids[:: max(1, n // LOOKED_AT)]], axis=1).mean()
-    assert steps_tell(n, rows, centres, ids, 1.001 * FAR_ENOUGH / apart)
-    assert not steps_tell(n, rows, centres, ids, 0.999 * FAR_ENOUGH / apart)
+def test_steps_tell_where_rows_are_far_enough(n: int, dtype: type) -> None:
+    rows, centres, ids = np.zeros((n, 2), dtype), np.array([[0.6, 0.8]], dtype), np.zeros(n, np.int32)
+    assert steps_tell(n, rows, centres, ids, 1.001 * SHARE * FAR_ENOUGH)
+    assert not steps_tell(n, rows, centres, ids, 0.999 * SHARE * FAR_ENOUGH)
+
+
+@pytest.mark.parametrize("near", [0.2, 0.3])
+def test_a_few_rows_that_are_very_far_do_not_speak_for_the_others(near: float) -> None:
+    rows = np.full((LOOKED_AT, 1), 1e6)
+    rows[: int(near * LOOKED_AT)] = 0.0
+    assert steps_tell(LOOKED_AT, rows, np.zeros((1, 1)), np.zeros(LOOKED_AT, np.int32), 1.0) == (near < 0.25)

@@ -16,7 +16,7 @@ from ..kernels.lloyd import ROWS, STEP_LENGTH, assign_rows
 from ..kernels.nearest import product_slack, squared_norms
 from ..kernels.nearest_tiles import HEIGHT
 from ..kernels.selection import LANES
-from ..kernels.shorts import FAR_ENOUGH, FEATURES, LARGEST, PRODUCTS
+from ..kernels.shorts import FAR_ENOUGH, FEATURES, LARGEST, NOTHING, PRODUCTS, SHARE
 from ..parallel import MOVING, Workers
 from .cells import Neighbourhoods, sort_by_cluster
 from .extent import Extent
@@ -79,10 +79,9 @@ def hard_steps(
     for left in range(n_steps - 1, -1, -1):
         ways, masses, n_moved = step.take(means)
         stays = n_moved == 0 and length > 0.0  # labels that were given are no step's
-        if stays and length == 1.0:
+        closer = stays and step.look_closer()
+        if stays and length == 1.0 and not closer:
             break  # these means are of these labels already
-        if stays:
-            step.look_closer()
         length = 1.0 if left == 0 or stays else STEP_LENGTH
         if (masses > 0).all():
             means = means + length * ways
@@ -120,8 +119,10 @@ def scale_of_products(
         return None
     if points.shape[1] < FEATURES or len(means) < PRODUCTS:
         return 0.0
-    steps = LARGEST / largest_norm(points, workers)  # which is not 0, or products would not tell
-    return steps if steps * np.sqrt(distances, dtype=np.float64).mean() >= FAR_ENOUGH else 0.0
+    largest = largest_norm(points, workers)
+    steps = LARGEST / largest if largest**2 > NOTHING else 0.0
+    apart = np.minimum(steps * np.sqrt(distances, dtype=np.float64), FAR_ENOUGH)
+    return steps if apart.mean() >= SHARE * FAR_ENOUGH else 0.0
 
 
 def largest_norm(points: np.ndarray, workers: Workers) -> float:
@@ -154,8 +155,8 @@ class Step(Protocol):
         """Go on from other labels (N',) int32, few of which differ."""
         ...
 
-    def look_closer(self) -> None:
-        """Compare as exactly as can be from now on."""
+    def look_closer(self) -> bool:
+        """Compare as exactly as can be from now on; whether that is another way than before."""
         ...
 
 
@@ -223,9 +224,10 @@ class Compared:
             self._mass[new] += mass
         self.labels[moved] = labels[moved]
 
-    def look_closer(self) -> None:
+    def look_closer(self) -> bool:
         """As floats, no longer in whole steps."""
-        self._steps = 0.0
+        before, self._steps = self._steps, 0.0
+        return before > 0.0
 
 
 class Listed:
@@ -279,5 +281,6 @@ class Listed:
         """As `Step` says."""
         self.labels[:] = labels
 
-    def look_closer(self) -> None:
+    def look_closer(self) -> bool:
         """They do already."""
+        return False

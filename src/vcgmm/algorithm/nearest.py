@@ -15,9 +15,12 @@ from ..kernels.nearest import (
     squared_norms,
 )
 from ..kernels.nearest_tiles import HEIGHT
-from ..kernels.shorts import FEATURES, LARGEST, PRODUCTS
+from ..kernels.shorts import FEATURES, LARGEST, NOTHING, PRODUCTS
 from ..kernels.two_nearest import round_centres
 from ..parallel import Workers
+
+#: Squared norms of centres from which on those of points might not be numbers.
+MOST = 1e300
 
 
 class Centres:
@@ -37,10 +40,10 @@ class Centres:
         self.steps, self.way = 0.0, 0.0
         n_centres, n_features = centres.shape
         largest = float(self.squares.max(initial=0.0))
-        if n_features >= FEATURES and n_centres >= PRODUCTS and 1e-30 < largest < np.inf:
+        if n_features >= FEATURES and n_centres >= PRODUCTS and NOTHING < largest < MOST:
             self.steps = LARGEST / math.sqrt(largest)
         rounded = -(-n_centres // HEIGHT) * HEIGHT if self.steps else 0
-        self.shorts = np.empty((rounded, n_features + n_features % 2), np.int16)
+        self.shorts = np.empty((rounded, (n_features + 1) // 2), np.float32)  # bits of pairs
         self.short_squares = np.empty(rounded, np.int32)
         if self.steps:
             self.way = round_centres(self.centres, self.steps, self.shorts, self.short_squares)
@@ -80,7 +83,9 @@ def nearest(points: np.ndarray, centres: np.ndarray, workers: Workers) -> tuple[
     distances = np.empty(len(points), points.dtype)
 
     def work(_thread: int, first: int, last: int) -> None:
-        rows = slice(first * POINTS, last * POINTS)  # whole blocks: the same products for any number of threads
+        rows = slice(
+            first * POINTS, last * POINTS
+        )  # which are looked at together does not matter: all are settled
         ready.nearest_of(points[rows], ids[rows], distances[rows])
 
     workers.run(work, -(-len(points) // POINTS))

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..data import Part, Rows
+from ..kernels.shorts import FEATURES
 from ..parallel import Workers
 from .cells import Neighbourhoods, sort_by_cluster
 from .estep import scatter_of
@@ -26,7 +27,8 @@ from .sums import Sums, Totals
 #: What its random numbers are for, beside the purposes of `attempts`.
 ROW_SEARCH = 16
 
-#: Up to so many clusters, all of them are compared with a row of which nothing is known.
+#: Up to so many clusters, all of them are compared with a row of which nothing is known; of twice as many where
+#: rows are wide enough for `kernels.shorts`.
 ALL_COMPARED = 2048
 
 #: Rows of a chunk for each cluster: with few, a cluster's candidates are made ready for hardly any row …
@@ -177,7 +179,8 @@ class RowSearch:
         self._means = means = natural.means
         # One look at clusters from random groups is not enough to know the nearest of each.
         n_evaluations = self._neighbourhoods.update(natural)
-        if len(means) > ALL_COMPARED and self.rows.n_samples > len(means):
+        compared = ALL_COMPARED if means.shape[1] < FEATURES else 2 * ALL_COMPARED
+        if len(means) > compared and self.rows.n_samples > len(means):
             self._routing = Routing(means, means.dtype, self.neighbors, self.workers)
             n_evaluations += self._routing.n_evaluations
         return n_evaluations

@@ -298,7 +298,8 @@ class Cells:
             self.labels[self.distances < before] = label
             extra.append(self.points[pick].astype(np.float64))
             self.n_evaluations += len(before)
-        self.centres = np.vstack([self.centres, *extra])
+        if extra:
+            self.centres = np.vstack([self.centres, *extra])
 
     def _seed(
         self, order: np.ndarray, start: np.ndarray, wanted: np.ndarray, care: Care = CARE

@@ -10,7 +10,7 @@ import numpy as np
 from .jit import kernel, strict_part
 from .nearest_tiles import nearest_of_few
 from .selection import LANES
-from .shorts import n_pairs, shorten, shorten_centres
+from .shorts import shorten, shorten_centres
 from .transpose import transpose_rows
 
 
@@ -102,21 +102,22 @@ def assign_and_add(
     columns = np.empty((n_features, LANES), points.dtype)
     best = np.empty(LANES, points.dtype)
     found = np.empty(LANES, np.int32)
-    shorts = np.empty((LANES, 2 * n_pairs(n_features)), np.int16)
-    pair_columns = np.empty((n_pairs(n_features), LANES), np.int32)
-    short_centres = np.empty((centres.shape[0], shorts.shape[1]), np.int16)
+    n_pairs = (n_features + 1) // 2
+    pairs = np.empty((LANES, n_pairs), np.float32)
+    pair_columns = np.empty((n_pairs, LANES), np.float32)
+    short_centres = np.empty((centres.shape[0], n_pairs), np.float32)
     short_squares = np.empty(centres.shape[0], np.int32)
     short_best = np.empty(LANES, np.int32)
     in_steps = False
     if steps > 0.0:
-        in_steps = shorten_centres(totals.shape[0], centres, squares, steps, short_centres, short_squares)
+        in_steps = shorten_centres(totals.shape[0], centres, steps, short_centres, short_squares)
     n_moved = int(np.int64(0))
     for low in range(first * LANES, min(last * LANES, n_points), LANES):
         n = min(LANES, n_points - low)
         if in_steps:
-            shorten(n, points[low : low + n], steps, shorts)
-            transpose_rows(n, shorts.view(np.int32), pair_columns)
-            nearest_of_few(short_centres.view(np.int32), short_squares, pair_columns, short_best, found)
+            shorten(n, points[low : low + n], steps, pairs)
+            transpose_rows(n, pairs, pair_columns)
+            nearest_of_few(short_centres, short_squares, pair_columns, short_best, found)
         else:
             transpose_rows(n, points[low : low + n], columns)
             nearest_of_few(centres, squares, columns, best, found)

@@ -13,7 +13,7 @@ from .nearest import squared_norms
 from .nearest_tiles import nearest_of_few, padded
 from .prefetch import hint_row
 from .selection import LANES
-from .shorts import n_pairs, shorten, shorten_centres, steps_per_unit, steps_tell
+from .shorts import shorten, shorten_centres, steps_per_unit, steps_tell
 from .transpose import transpose_rows
 
 #: Fractional part of the golden ratio: its multiples fill [0, 1) evenly.
@@ -78,7 +78,7 @@ def assign_blocks(
 
 @part
 def lay_rows(
-    n: int, rows: np.ndarray, steps: float, blocks: np.ndarray, shorts: np.ndarray, pair_blocks: np.ndarray
+    n: int, rows: np.ndarray, steps: float, blocks: np.ndarray, pairs: np.ndarray, pair_blocks: np.ndarray
 ) -> None:
     """The first n rows in blocks, as `assign` compares them.
 
@@ -87,12 +87,12 @@ def lay_rows(
     rows : (>= n, D) float, IN
     steps : float64, IN, from `steps_per_unit`
     blocks : (>= n / LANES, D, LANES) float, OUT where there are no steps
-    shorts : (>= n, 2 n_pairs(D)) int16, scratch
-    pair_blocks : (>= n / LANES, n_pairs(D), LANES) int32, OUT where there are
+    pairs : (>= n, (D + 1) // 2) float32, scratch
+    pair_blocks : (>= n / LANES, (D + 1) // 2, LANES) float32, OUT where there are, bits of pairs
     """
     if steps > 0.0:
-        shorten(n, rows, steps, shorts)
-        lay_in_blocks(n, shorts.view(np.int32), pair_blocks)
+        shorten(n, rows, steps, pairs)
+        lay_in_blocks(n, pairs, pair_blocks)
     else:
         lay_in_blocks(n, rows, blocks)
 
@@ -124,7 +124,7 @@ def assign(
     rows, row_squares : (>= n, D) and (>= n,) float, IN
     steps, blocks, pair_blocks : IN, from `lay_rows`; floats are laid in blocks where they turn out to be needed
     k, centres, centre_squares : as in `assign_blocks`
-    short_centres, short_squares : (padded(k), 2 n_pairs(D)) int16 and (padded(k),) int32, scratch
+    short_centres, short_squares : (padded(k), (D + 1) // 2) float32 and (padded(k),) int32, scratch
     best, short_best, found : (LANES,) float, int32 and int32, scratch
     ids : (>= n,) int32, OUT
     distances : (>= n,) float, OUT, squared, where they are to be told
@@ -135,11 +135,9 @@ def assign(
         The steps, or 0 from when on floats are compared.
     """
     if steps > 0.0:
-        squared_norms(centres[:k], centre_squares[:k])
-        if shorten_centres(k, centres, centre_squares, steps, short_centres, short_squares):
-            pairs = short_centres.view(np.int32)
+        if shorten_centres(k, centres, steps, short_centres, short_squares):
             for low in range(0, n, LANES):
-                nearest_of_few(pairs, short_squares, pair_blocks[low // LANES], short_best, found)
+                nearest_of_few(short_centres, short_squares, pair_blocks[low // LANES], short_best, found)
                 for j in range(min(LANES, n - low)):
                     ids[low + j] = found[j]
             if steps_tell(n, rows, centres, ids, steps):
@@ -201,15 +199,16 @@ def assign_rows(
     n_blocks = (room + LANES - 1) // LANES
     row_squares = np.empty(room, points.dtype)
     blocks = np.empty((n_blocks, n_features, LANES), points.dtype)
-    shorts = np.empty((room, 2 * n_pairs(n_features)), np.int16)
-    pair_blocks = np.empty((n_blocks, n_pairs(n_features), LANES), np.int32)
+    n_pairs = (n_features + 1) // 2
+    pairs = np.empty((room, n_pairs), np.float32)
+    pair_blocks = np.empty((n_blocks, n_pairs, LANES), np.float32)
     local = np.empty((padded(k), n_features), points.dtype)
     local[:] = 0
     for c in range(k):
         for d in range(n_features):
             local[c, d] = centres[c, d]
     centre_squares = np.empty(local.shape[0], points.dtype)
-    short_centres = np.empty((local.shape[0], shorts.shape[1]), np.int16)
+    short_centres = np.empty((local.shape[0], n_pairs), np.float32)
     short_squares = np.empty(local.shape[0], np.int32)
     best = np.empty(LANES, points.dtype)
     short_best = np.empty(LANES, np.int32)
@@ -219,7 +218,7 @@ def assign_rows(
         rows = points[low : low + n]
         squared_norms(rows, row_squares)
         steps = steps_per_unit(n, row_squares, n_features, k)
-        lay_rows(n, rows, steps, blocks, shorts, pair_blocks)
+        lay_rows(n, rows, steps, blocks, pairs, pair_blocks)
         assign(
             n, rows, row_squares, steps, blocks, pair_blocks, k, local, centre_squares, short_centres,
             short_squares, best, short_best, found, labels[low : low + n], distances[low : low + n], True,
@@ -275,8 +274,9 @@ def cluster_cells(
     row_squares = np.empty(room, points.dtype)
     row_weights = np.empty(room, np.float64)
     blocks = np.empty((room // LANES, n_features, LANES), points.dtype)
-    shorts = np.empty((room, 2 * n_pairs(n_features)), np.int16)
-    pair_blocks = np.empty((room // LANES, n_pairs(n_features), LANES), np.int32)
+    n_pairs = (n_features + 1) // 2
+    pairs = np.empty((room, n_pairs), np.float32)
+    pair_blocks = np.empty((room // LANES, n_pairs, LANES), np.float32)
     near = np.empty(room, points.dtype)
     ids = np.empty(room, np.int32)
     best = np.empty(LANES, points.dtype)
@@ -285,7 +285,7 @@ def cluster_cells(
     all_local = np.empty((padded(largest), n_features), points.dtype)
     all_local[:] = 0
     all_squares = np.empty(all_local.shape[0], points.dtype)
-    all_short = np.empty((all_local.shape[0], shorts.shape[1]), np.int16)
+    all_short = np.empty((all_local.shape[0], n_pairs), np.float32)
     all_short_squares = np.empty(all_local.shape[0], np.int32)
     sums = np.empty((largest, n_features), np.float64)
     sum_masses = np.empty(largest, np.float64)
@@ -300,20 +300,32 @@ def cluster_cells(
         origin = points[order[low]].copy()
         n = min(size, sample_per_centre * k)
         spread_rows(order, low, high, n, 0.5, spread)
-        local_rows(points, spread, int(np.int64(0)), n, origin, rows, row_squares)
         local, local_squares = all_local[: padded(k)], all_squares[: padded(k)]
         short, short_squares = all_short[: padded(k)], all_short_squares[: padded(k)]
         local_rows(points, seeds, offset, offset + k, origin, local, local_squares)
-        steps = steps_per_unit(n, row_squares, n_features, k * n_steps)
-        lay_rows(n, rows, steps, blocks, shorts, pair_blocks)
         for i in range(n):
             row_weights[i] = weights[spread[i]]
-        for step in range(n_steps):
-            length = STEP_LENGTH if step < n_steps - 1 else 1.0
+        # Steps look at the sample.  Then it is labelled, and the others piece by piece: a cell may be most of all.
+        step, begin, m, laid, steps = int(np.int64(0)), int(np.int64(0)), n, False, 0.0
+        while step < n_steps or (label and begin < size):
+            if not laid:
+                local_rows(points, spread, begin, begin + m, origin, rows, row_squares)
+                steps = steps_per_unit(m, row_squares, n_features, k * max(1, n_steps - step))
+                lay_rows(m, rows, steps, blocks, pairs, pair_blocks)
+                laid = True
             steps = assign(
-                n, rows, row_squares, steps, blocks, pair_blocks, k, local, local_squares, short, short_squares,
-                best, short_best, found, ids, near, False,
+                m, rows, row_squares, steps, blocks, pair_blocks, k, local, local_squares, short, short_squares,
+                best, short_best, found, ids, near, step == n_steps,
             )  # fmt: skip
+            if step == n_steps:
+                for i in range(m):
+                    labels[spread[begin + i]] = offset + ids[i]
+                    distances[spread[begin + i]] = near[i]
+                begin += m
+                m, laid = min(ROWS, size - begin), False  # of the cell alone, whatever others there are
+                continue
+            step += 1
+            length = STEP_LENGTH if step < n_steps else 1.0
             sums[:] = 0
             sum_masses[:] = 0
             for i in range(n):
@@ -326,19 +338,6 @@ def cluster_cells(
                 if sum_masses[c] > 0.0:
                     for d in range(n_features):
                         local[c, d] += length * (sums[c, d] / sum_masses[c] - local[c, d])
-        for begin in range(0, size if label else 0, room):  # piece by piece: a cell may be most of the points
-            m = min(room, size - begin)
-            if n < size:
-                local_rows(points, spread, begin, begin + m, origin, rows, row_squares)
-                steps = steps_per_unit(m, row_squares, n_features, k)
-                lay_rows(m, rows, steps, blocks, shorts, pair_blocks)
-            assign(
-                m, rows, row_squares, steps, blocks, pair_blocks, k, local, local_squares, short, short_squares,
-                best, short_best, found, ids, near, True,
-            )  # fmt: skip
-            for i in range(m):
-                labels[spread[begin + i]] = offset + ids[i]
-                distances[spread[begin + i]] = near[i]
         for c in range(k):
             for d in range(n_features):
                 centres[offset + c, d] = np.float64(local[c, d]) + np.float64(origin[d])

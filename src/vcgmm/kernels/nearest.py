@@ -196,11 +196,10 @@ def nearest_centre(
     second = np.empty(POINTS, points.dtype)
     found = np.empty(POINTS, np.int32)
     which = np.empty(POINTS, np.int64)
-    n_pairs_ = short_centres.shape[1] // 2
+    n_pairs = short_centres.shape[1]
     squares = np.empty(LOOKED_AT, points.dtype)
-    shorts = np.empty((LOOKED_AT, 2 * n_pairs_), np.int16)
-    ways = np.empty(LOOKED_AT, np.float32)
-    columns = np.empty((LOOKED_AT // LANES, n_pairs_, LANES), np.int32)
+    pairs = np.empty((LOOKED_AT, n_pairs), np.float32)
+    columns = np.empty((LOOKED_AT // LANES, n_pairs, LANES), np.float32)
     near = np.empty((2, LOOKED_AT), np.int32)
     guesses = np.empty(LOOKED_AT, np.int32)
     certain = np.empty(LOOKED_AT, np.bool_)
@@ -213,8 +212,8 @@ def nearest_centre(
             squared_norms(here, squares)
             n_seen += n
             n_certain += look(
-                n, here, squares, steps, short_centres, short_squares, way_of_centres, shorts, ways, columns,
-                near[0], near[1], guesses, certain,
+                n, here, squares, steps, short_centres, short_squares, way_of_centres, pairs, columns, near[0],
+                near[1], guesses, certain,
             )  # fmt: skip
         for j in range(n):
             point = begin + j

@@ -23,7 +23,7 @@ HEIGHT, VECTORS = 4, (4 if N_REGISTERS == 32 else 2)
 
 def _emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     """A loop over tiles of centres that holds the nearest of VECTORS vectors of points."""
-    v = Vectors(context, builder, signature.args[0].dtype)
+    v = Vectors(context, builder, signature.args[4].dtype)  # whatever type of as many bytes the pairs are kept as
     centres, squares, columns, best, ids = (v.array(signature.args[k], arguments[k]) for k in (0, 1, 2, 4, 5))
     places = [v.beyond(arguments[3], k * v.width) for k in range(VECTORS)]
     small = ir.IntType(32)
@@ -96,7 +96,8 @@ def nearest_of_few(
     centres : (m, D) float, IN, m a multiple of HEIGHT; rows that are none have infinite squares, and any numbers
     squares : (m,) float, IN
     columns : (D, n) float, IN, n a multiple of VECTORS * lanes
-    best : (n,) float, OUT; all of these may be int32, D pairs each, with rows of 0 that are none
+    best : (n,) float, OUT; int32: centres and columns are bits of D pairs, 0 in rows that are none, and squares
+        are int32
     ids : (n,) int32, OUT
     """
     for j in range(0, columns.shape[1], VECTORS * VECTOR_BYTES // best.itemsize):

@@ -5,24 +5,33 @@ registers hold twice as many of them as floats: products take half of the time, 
 Integers are added up without rounding, so what is compared are the true distances between rows that have been
 rounded to whole steps: nothing cancels.
 
-Two features of a row are a pair: an int32, as it lies in memory.  After an odd last feature there is a 0.
+Two features of a row are a pair, and after an odd last one there is a 0.  A pair lies in an array of float32, of
+which it is no number but the bits: so pairs are turned into columns by the same compiled code as floats are.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any, cast
 
 import numpy as np
+from llvmlite import ir
+from numba import config
+from numba.core import types
+from numba.extending import intrinsic
 
 from .distances import squared_distance
 from .jit import part
+from .vectors import AS_WRITTEN, Vectors
 
 #: Norm of the longest row, in steps.  Of centres of up to twice that, ||c||^2 - 2 <c, x> fits into 32 bits.
 LARGEST = 16_000.0
 
-#: Rounding does not matter where rows are, in the mean, so many steps from their nearest centre: a squared
-#: distance is then off by a third of a percent.
+#: Rounding does not matter where rows are so many steps from their nearest centre: a squared distance is then off
+#: by a third of a percent.  What rows are nearer than that, as a share of it, may come to a quarter in the mean.
 FAR_ENOUGH = 256.0
+SHARE = 0.75
 
 #: Rows by which that is told.
 LOOKED_AT = 64
@@ -31,14 +40,68 @@ LOOKED_AT = 64
 FEATURES = 16
 PRODUCTS = 48
 
+#: Squared norms up to which the longest row may be none at all, as far as floats of 4 bytes can square it.
+NOTHING = 1e-30
+
 #: A float32 to which this is added has the whole number nearest to it at the end of its bits, as 16 of them.
-_MAGIC = np.float32(1.5 * 2.0**23)
+MAGIC = 1.5 * 2.0**23
 
 
-@part
-def n_pairs(n_features: int) -> int:
-    """Pairs that hold so many features."""
-    return (n_features + 1) // 2
+def _emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    """A loop over whole vectors, and the rest of the row number by number."""
+    v = Vectors(context, builder, signature.args[0].dtype)
+    rows, pairs = (v.array(signature.args[k], arguments[k]) for k in (0, 3))
+    row, factor = arguments[1:3]
+    short, single, small = ir.IntType(16), ir.FloatType(), ir.IntType(32)
+
+    def rounded(values: Any, spread: Any) -> Any:
+        """Numbers, or one, as short integers: the product and the sum are rounded each, as `np.rint` has it."""
+        many = isinstance(values.type, ir.VectorType)
+        kinds = (ir.VectorType(kind, v.width) if many else kind for kind in (single, small, short))
+        floats, bits, shorts = kinds
+        product = builder.fmul(values, spread, flags=AS_WRITTEN)
+        product = product if v.size == 4 else builder.fptrunc(product, floats)
+        magic = ir.Constant(floats, [MAGIC] * v.width if many else MAGIC)
+        return builder.trunc(builder.bitcast(builder.fadd(product, magic, flags=AS_WRITTEN), bits), shorts)
+
+    def place(kind: Any, first: Any) -> Any:
+        """Where a short integer of the row is, or a vector from there on."""
+        begin = v.address(pairs, short, row, v.index(0))
+        return builder.bitcast(builder.gep(begin, [first]), kind.as_pointer())
+
+    def whole(first: Any, _: list[Any]) -> list[Any]:
+        value = rounded(v.load(rows, row, first), v.spread(factor))
+        builder.store(value, place(value.type, first), align=2)
+        return []
+
+    n_features = builder.extract_value(rows.shape, 1)
+    n_whole = builder.and_(n_features, v.index(-v.width))
+    v.loop(n_whole, v.width, [], whole, perhaps_none=True)
+
+    def rest(after: Any, _: list[Any]) -> list[Any]:
+        at = builder.add(n_whole, after)
+        value = builder.load(v.address(rows, v.number, row, at), align=v.size)
+        builder.store(rounded(value, factor), place(short, at), align=2)
+        return []
+
+    v.loop(builder.sub(n_features, n_whole), 1, [], rest, perhaps_none=True)
+    return context.get_dummy_value()
+
+
+def _typed(_typing: Any, rows: Any, _row: Any, _factor: Any, pairs: Any) -> Any:
+    """As `_plainly`, where it is compiled."""
+    return types.void(rows, types.int64, rows.dtype, pairs), _emit
+
+
+def _plainly(rows: np.ndarray, row: int, factor: float, pairs: np.ndarray) -> None:
+    """The same in plain Python."""
+    numbers = np.float32(rows[row] * rows.dtype.type(factor)) + np.float32(MAGIC)
+    pairs[row].view(np.int16)[: rows.shape[1]] = numbers.view(np.int32).astype(np.int16)
+
+
+#: shorten_row(rows, row, factor, pairs): the first features of pairs[row] become rows[row] * factor, rounded.
+#: Both are C-ordered; nobody checks that they are large enough.
+shorten_row: Callable[..., None] = _plainly if cast("Any", config).DISABLE_JIT else cast("Any", intrinsic(_typed))
 
 
 @part
@@ -57,12 +120,11 @@ def steps_per_unit(n: int, squares: np.ndarray, n_features: int, n_products: int
     largest = squares.dtype.type(0)
     for i in range(n):
         largest = max(largest, squares[i])
-    steps = LARGEST / math.sqrt(np.float64(largest)) if largest > 0.0 else 0.0
-    return steps if steps < 1e30 else 0.0  # a float32
+    return LARGEST / math.sqrt(np.float64(largest)) if largest > NOTHING else 0.0
 
 
 @part
-def shorten(n: int, rows: np.ndarray, steps: float, shorts: np.ndarray) -> None:
+def shorten(n: int, rows: np.ndarray, steps: float, pairs: np.ndarray) -> None:
     """The first n rows in whole steps.
 
     Parameters
@@ -70,52 +132,53 @@ def shorten(n: int, rows: np.ndarray, steps: float, shorts: np.ndarray) -> None:
     n : int, IN
     rows : (>= n, D) float, IN
     steps : float64, IN, from `steps_per_unit`
-    shorts : (>= n, 2 n_pairs(D)) int16, OUT
+    pairs : (>= n, (D + 1) // 2) float32, OUT, the bits of pairs
     """
-    n_features, factor = rows.shape[1], rows.dtype.type(steps)
+    factor, nothing = rows.dtype.type(steps), np.float32(0)
     for i in range(n):
-        for d in range(n_features):
-            number = np.float32(np.float32(rows[i, d] * factor) + _MAGIC)
-            shorts[i, d] = np.int16(number.view(np.int32) & np.int32(0xFFFF))
-        for d in range(n_features, shorts.shape[1]):
-            shorts[i, d] = 0
+        pairs[i, pairs.shape[1] - 1] = nothing  # after an odd last feature
+        shorten_row(rows, i, factor, pairs)
 
 
 @part
-def shorten_centres(
-    k: int, centres: np.ndarray, centre_squares: np.ndarray, steps: float, shorts: np.ndarray, squares: np.ndarray
-) -> bool:
+def short_square(rows: np.ndarray, i: int, factor: float) -> float:
+    """||row||^2 of row i as it is rounded: a whole number."""
+    square = 0.0
+    for d in range(rows.shape[1]):
+        number = np.float64(np.rint(np.float32(rows[i, d] * factor)))
+        square += number * number
+    return square
+
+
+@part
+def shorten_centres(k: int, centres: np.ndarray, steps: float, pairs: np.ndarray, squares: np.ndarray) -> bool:
     """Centres in the same steps; whether none is too long for that.
 
     Parameters
     ----------
     k : int, IN
     centres : (>= k, D) float, IN
-    centre_squares : (>= k,) float, IN, their squared norms
     steps : float64, IN
-    shorts : (m, 2 n_pairs(D)) int16, OUT, 0 beyond k
+    pairs : (m, (D + 1) // 2) float32, OUT, 0 beyond k
     squares : (m,) int32, OUT, squared norms, as large as can be beyond k
     """
-    longest = 2.0 * LARGEST / steps
+    factor, nothing, longest = centres.dtype.type(steps), np.float32(0), 4.0 * LARGEST * LARGEST
     for i in range(k):
-        if not centre_squares[i] <= longest * longest:
+        square = short_square(centres, i, factor)
+        if not square <= longest:
             return False
-    shorten(k, centres, steps, shorts)
-    for i in range(k):
-        square = np.int32(0)
-        for d in range(shorts.shape[1]):
-            square += np.int32(shorts[i, d]) * np.int32(shorts[i, d])
-        squares[i] = square
-    for i in range(k, shorts.shape[0]):
+        squares[i] = np.int32(square)
+    shorten(k, centres, steps, pairs)
+    for i in range(k, squares.shape[0]):
         squares[i] = np.int32(0x7FFFFFFF)
-        for d in range(shorts.shape[1]):
-            shorts[i, d] = 0
+        for p in range(pairs.shape[1]):
+            pairs[i, p] = nothing
     return True
 
 
 @part
 def steps_tell(n: int, rows: np.ndarray, centres: np.ndarray, ids: np.ndarray, steps: float) -> bool:
-    """Whether rows are far enough from their centres, as some of the first n tell.
+    """Whether most rows are far enough from their centres, as some of the first n tell.
 
     Parameters
     ----------
@@ -127,6 +190,6 @@ def steps_tell(n: int, rows: np.ndarray, centres: np.ndarray, ids: np.ndarray, s
     """
     apart, seen = 0.0, 0
     for i in range(0, n, max(1, n // LOOKED_AT)):
-        apart += math.sqrt(squared_distance(rows, i, centres, ids[i]))
+        apart += min(steps * math.sqrt(squared_distance(rows, i, centres, ids[i])), FAR_ENOUGH)
         seen += 1
-    return apart * steps >= FAR_ENOUGH * seen
+    return apart >= SHARE * FAR_ENOUGH * seen

@@ -19,7 +19,7 @@ from numba.extending import intrinsic
 from .jit import kernel, part
 from .nearest_tiles import HEIGHT, VECTORS
 from .selection import LANES
-from .shorts import LARGEST, shorten
+from .shorts import LARGEST, short_square, shorten, shorten_centres
 from .transpose import transpose_rows
 from .vectors import Vectors, lanes
 
@@ -39,7 +39,7 @@ SHARE_OF_SLACK = 1.01
 
 def _emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     """A loop over tiles of centres that holds the two nearest of VECTORS vectors of rows."""
-    v = Vectors(context, builder, signature.args[0].dtype)
+    v = Vectors(context, builder, signature.args[5].dtype)
     centres, squares, columns, best, second, ids = (
         v.array(signature.args[k], arguments[k]) for k in (0, 1, 2, 5, 6, 7)
     )
@@ -97,51 +97,31 @@ _two_nearest_of_tile: Any = _plainly if cast("Any", config).DISABLE_JIT else cas
 
 
 @part
-def ways_of_rounding(n: int, rows: np.ndarray, steps: float, shorts: np.ndarray, ways: np.ndarray) -> None:
-    """How far, in steps, rows are at most from what they are rounded to.
-
-    Parameters
-    ----------
-    rows : (>= n, D) float, IN
-    steps : float64, IN
-    shorts : (>= n, >= D) int16, IN, from `shorts.shorten`
-    ways : (>= n,) float32, OUT
-    """
-    factor = rows.dtype.type(steps)
-    for i in range(n):
-        square = np.float32(0)
-        for d in range(rows.shape[1]):
-            way = np.float32(rows[i, d] * factor) - np.float32(shorts[i, d])
-            square += way * way
-        ways[i] = np.float32(SHARE_OF_SLACK * math.sqrt(square) + SLACK * math.sqrt(rows.shape[1]))
+def way_of_rounding(rows: np.ndarray, i: int, factor: float) -> float:
+    """How far, in steps, row i is at most from what it is rounded to."""
+    square = np.float32(0)
+    for d in range(rows.shape[1]):
+        number = np.float32(rows[i, d] * factor)
+        way = number - np.rint(number)
+        square += way * way
+    return SHARE_OF_SLACK * math.sqrt(square) + SLACK * math.sqrt(rows.shape[1])
 
 
 @kernel
-def round_centres(centres: np.ndarray, steps: float, shorts: np.ndarray, squares: np.ndarray) -> float:
+def round_centres(centres: np.ndarray, steps: float, pairs: np.ndarray, squares: np.ndarray) -> float:
     """Centres as short integers; returns how far they are at most from those.
 
     Parameters
     ----------
     centres : (C, D) float, IN, with norms of at most `LARGEST` steps
     steps : float64, IN, a unit's
-    shorts : (m, 2 n_pairs(D)) int16, OUT, m a multiple of HEIGHT; 0 beyond C
+    pairs : (m, (D + 1) // 2) float32, OUT, bits of pairs, m a multiple of HEIGHT; 0 beyond C
     squares : (m,) int32, OUT, squared norms; the largest number beyond C
     """
-    n_centres = centres.shape[0]
-    shorten(n_centres, centres, steps, shorts)
-    ways = np.empty(n_centres, np.float32)
-    ways_of_rounding(n_centres, centres, steps, shorts, ways)
-    largest = 0.0
-    for i in range(n_centres):
-        largest = max(largest, np.float64(ways[i]))
-        square = np.int32(0)
-        for d in range(shorts.shape[1]):
-            square += np.int32(shorts[i, d]) * np.int32(shorts[i, d])
-        squares[i] = square
-    for i in range(n_centres, shorts.shape[0]):
-        squares[i] = FARTHEST
-        for d in range(shorts.shape[1]):
-            shorts[i, d] = 0
+    shorten_centres(centres.shape[0], centres, steps, pairs, squares)
+    largest, factor = 0.0, centres.dtype.type(steps)
+    for i in range(centres.shape[0]):
+        largest = max(largest, np.float64(way_of_rounding(centres, i, factor)))
     return largest
 
 
@@ -154,8 +134,7 @@ def look(
     short_centres: np.ndarray,
     short_squares: np.ndarray,
     way_of_centres: float,
-    shorts: np.ndarray,
-    ways: np.ndarray,
+    pairs: np.ndarray,
     columns: np.ndarray,
     best: np.ndarray,
     second: np.ndarray,
@@ -170,39 +149,37 @@ def look(
     rows : (>= n, D) float, IN
     row_squares : (>= n,) float, IN, their squared norms
     steps, short_centres, short_squares, way_of_centres : IN, as `round_centres` has them
-    shorts : (whole blocks, 2 n_pairs(D)) int16, scratch
-    ways : (whole blocks,) float32, scratch
-    columns : (blocks, n_pairs(D), LANES) int32, scratch
+    pairs : (whole blocks, (D + 1) // 2) float32, scratch
+    columns : (blocks, (D + 1) // 2, LANES) float32, scratch
     best, second : (whole blocks,) int32, scratch
     ids : (whole blocks,) int32, OUT
     certain : (>= n,) bool, OUT
     """
-    shorten(n, rows, steps, shorts)
-    ways_of_rounding(n, rows, steps, shorts, ways)
-    longest = 2.0 * LARGEST / steps
+    shorten(n, rows, steps, pairs)
+    longest, factor, nothing = 2.0 * LARGEST / steps, rows.dtype.type(steps), np.float32(0)
     for i in range(n):
         certain[i] = row_squares[i] <= longest * longest
         if not certain[i]:  # its numbers would be too large: it is looked at in another way
-            for d in range(shorts.shape[1]):
-                shorts[i, d] = 0
-    pairs, pairs_of_centres = shorts.view(np.int32), short_centres.view(np.int32)
+            for p in range(pairs.shape[1]):
+                pairs[i, p] = nothing
     for low in range(0, n, LANES):
         transpose_rows(min(LANES, n - low), pairs[low : low + LANES], columns[low // LANES])
         best[low : low + LANES] = FARTHEST
         second[low : low + LANES] = FARTHEST
         ids[low : low + LANES] = 0
     for first in range(0, short_squares.shape[0], PANEL):
-        panel, squares = pairs_of_centres[first : first + PANEL], short_squares[first : first + PANEL]
+        panel, squares = short_centres[first : first + PANEL], short_squares[first : first + PANEL]
         for low in range(0, n, LANES):
             some, others, names = best[low : low + LANES], second[low : low + LANES], ids[low : low + LANES]
             for j in range(0, LANES, WIDTH):
                 _two_nearest_of_tile(panel, squares, columns[low // LANES], j, first, some, others, names)
     n_certain = 0
     for i in range(n):
-        square = 0.0
-        for d in range(shorts.shape[1]):
-            square += np.float64(shorts[i, d]) * np.float64(shorts[i, d])
-        doubtful = math.sqrt(np.float64(best[i]) + square) + 2.0 * (np.float64(ways[i]) + way_of_centres)
-        certain[i] &= np.float64(second[i]) + square > doubtful * doubtful
+        if not certain[i]:
+            continue
+        square = short_square(rows, i, factor)
+        ways = np.float64(way_of_rounding(rows, i, factor)) + way_of_centres
+        doubtful = math.sqrt(np.float64(best[i]) + square) + 2.0 * ways
+        certain[i] = np.float64(second[i]) + square > doubtful * doubtful
         n_certain += int(certain[i])
     return n_certain
