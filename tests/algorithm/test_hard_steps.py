@@ -199,8 +199,8 @@ def test_steps_of_wide_rows_are_those_of_lloyd_up_to_near_ties(n_steps: int, dty
     assert error_of(points, weights, found) == pytest.approx(error_of(points, weights, expected), rel=1e-3)
 
 
-def test_where_nothing_changes_any_more_rows_are_compared_as_floats(monkeypatch: pytest.MonkeyPatch) -> None:
-    points, weights = blobs(3000, FEATURES, 10)
+def steps_taken(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """A list to which every step over all points that follows adds how many steps it takes for a unit."""
     taken: list[float] = []
     take = module.Compared.take
 
@@ -209,6 +209,12 @@ def test_where_nothing_changes_any_more_rows_are_compared_as_floats(monkeypatch:
         return take(self, means)
 
     monkeypatch.setattr(module.Compared, "take", noted)
+    return taken
+
+
+def test_where_nothing_changes_any_more_rows_are_compared_as_floats(monkeypatch: pytest.MonkeyPatch) -> None:
+    points, weights = blobs(3000, FEATURES, 10)
+    taken = steps_taken(monkeypatch)
     found, labels = stepped(points, weights, points[:PRODUCTS].astype(np.float64), 500)
     assert taken[0] > 0.0
     assert taken[-1] == 0.0
@@ -255,14 +261,7 @@ def test_steps_that_end_after_clusters_were_lifted_have_looked_closer_too(monkey
     middles = 20.0 * rng.normal(size=(PRODUCTS - 1, FEATURES))
     points = np.repeat(middles, 40, axis=0).astype(np.float32) + rng.normal(size=(40 * len(middles), FEATURES))
     points = points.astype(np.float32)
-    taken: list[float] = []
-    take = module.Compared.take
-
-    def noted(self: Any, means: np.ndarray) -> Any:
-        taken.append(self._steps)
-        return take(self, means)
-
-    monkeypatch.setattr(module.Compared, "take", noted)
+    taken = steps_taken(monkeypatch)
     means = np.vstack([middles, np.full((1, FEATURES), 150.0)])
     _, labels = stepped(points, np.ones(len(points)), means, 50)
     assert np.bincount(labels, minlength=PRODUCTS).min() > 0
