@@ -83,9 +83,8 @@ def nearest(points: np.ndarray, centres: np.ndarray, workers: Workers) -> tuple[
     distances = np.empty(len(points), points.dtype)
 
     def work(_thread: int, first: int, last: int) -> None:
-        rows = slice(
-            first * POINTS, last * POINTS
-        )  # which are looked at together does not matter: all are settled
+        # Which points are looked at together does not matter: whatever is in doubt is settled.
+        rows = slice(first * POINTS, last * POINTS)
         ready.nearest_of(points[rows], ids[rows], distances[rows])
 
     workers.run(work, -(-len(points) // POINTS))

@@ -1,7 +1,8 @@
 """Rows as short integers, for comparisons that need not be right to the last digit.
 
 Processors multiply pairs of 16-bit integers and add both products to a 32-bit sum in one instruction, and their
-registers hold twice as many of them as floats: products take half of the time, or on older processors as long.
+registers hold twice as many of them as floats: products take half of the time.  Older processors need two
+instructions for it, by count as long as for floats.
 Integers are added up without rounding, so what is compared are the true distances between rows that have been
 rounded to whole steps: nothing cancels.
 
