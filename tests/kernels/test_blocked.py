@@ -12,7 +12,7 @@ from vcgmm.algorithm import reference
 from vcgmm.algorithm.cells import sort_by_cluster
 from vcgmm.algorithm.extent import Extent
 from vcgmm.algorithm.natural import Natural
-from vcgmm.kernels.blocked import BLOCK, BLOCKS_PER_FLUSH, search_tasks
+from vcgmm.kernels.blocked import BLOCK, BLOCKS_PER_FLUSH, POINTS, search_tasks
 from vcgmm.kernels.selection import FEW, key_indices, key_type
 from vcgmm.kernels.vectors import lanes
 from vcgmm.parallel import Workers
@@ -61,7 +61,13 @@ class Found:
     facts: np.ndarray  # summed over tasks: log sum, scatter, error of the nearest, weight, moved, evaluations
 
 
-def search(p: Problem, sigma2: float | None, cuts: tuple[int, ...] = (), points_per_task: int = 1 << 30) -> Found:
+def search(
+    p: Problem,
+    sigma2: float | None,
+    cuts: tuple[int, ...] = (),
+    points_per_task: int = 1 << 30,
+    in_steps: bool = False,
+) -> Found:
     """One pass over all points: `cuts` part the tasks into calls with sums of their own, as threads would."""
     n_clusters, n_features = p.mu.shape
     order, start = sort_by_cluster(p.K[:, 0], n_clusters)
@@ -78,8 +84,8 @@ def search(p: Problem, sigma2: float | None, cuts: tuple[int, ...] = (), points_
         search_tasks(
             first, last, task_cell, np.array([*task_start, len(p.Y)]), p.Y, p.gamma, order, p.candidates, p.mu,
             natural.precisions, natural.offsets, winners, -1.0 if sigma2 is None else 0.5 / sigma2, indices,
-            natural.farthest, rounding.shifts, rounding.scatters, rounding.rows, rounding.masses, shifts[i],
-            None, masses[i], facts,
+            in_steps if p.Y.dtype == np.float32 else None, natural.farthest, rounding.shifts, rounding.scatters,
+            rounding.rows, rounding.masses, shifts[i], None, masses[i], facts,
         )  # fmt: skip
     return Found(winners, shifts.sum(axis=0), masses.sum(axis=0), facts.sum(axis=0))
 
@@ -268,6 +274,81 @@ def test_what_fills_up_a_block_changes_no_point(D: int, truncation: int) -> None
         np.testing.assert_allclose(apart.masses, together.masses, rtol=1e-12, atol=1e-12)
         np.testing.assert_allclose(apart.shifts, together.shifts, rtol=1e-9, atol=1e-9)
         np.testing.assert_allclose(apart.facts, together.facts, rtol=1e-12)
+
+
+# -------------------------------------------------------------------------------------------------- short integers
+
+
+def in_one_cell(seed: int, n: int, truncation: int, n_candidates: int = 20, D: int = 65) -> Problem:
+    """Wide rows, all of one cluster, whose other winners are any."""
+    p = problem(seed, truncation, n_candidates, np.float32, n=n, n_clusters=24, D=D)
+    for k in p.K:
+        k[k == 0], k[0] = k[0], 0
+    return p
+
+
+def costs_of(p: Problem, winners: np.ndarray) -> np.ndarray:
+    distances = reference.squared_distances(p.Y.astype(np.float64), p.mu.astype(np.float64))
+    return np.take_along_axis(distances, winners.astype(np.int64), axis=1)
+
+
+@given(st.integers(0, 10_000), st.integers(1, FEW), st.sampled_from([POINTS, BLOCK + 9, 2 * BLOCK + 1]))
+def test_in_steps_the_best_are_found_to_rounding(seed: int, truncation: int, n: int) -> None:
+    p = in_one_cell(seed, n, truncation)
+    found, best = search(p, 30.0, in_steps=True), costs_of(p, best_known(p))
+    np.testing.assert_allclose(costs_of(p, found.winners), best, rtol=1e-3)
+    assert_sums(p, 30.0, found, 1e-4)
+    assert found.facts[2] == pytest.approx(float(p.gamma @ costs_of(p, found.winners)[:, 0]), rel=1e-5)
+    outside = sum(len(np.setdiff1d(k, p.candidates[0])) for k in p.K)
+    assert found.facts[5] >= n * 20 + outside
+    bound = reference.bound(p.Y.astype(np.float64), p.gamma, p.mu.astype(np.float64), 30.0, found.winners)
+    assert bound_of(p, 30.0, found) == pytest.approx(bound, rel=1e-6)
+
+
+@given(st.integers(0, 10_000), st.integers(1, FEW))
+def test_no_old_winner_gives_way_to_what_is_rounded(seed: int, truncation: int) -> None:
+    """Means so near to each other that steps cannot tell which is nearer."""
+    p = in_one_cell(seed, POINTS, truncation)
+    rng = np.random.default_rng(seed)
+    p.mu[1:] = p.mu[1] + (1e-6 * rng.normal(size=p.mu[1:].shape)).astype(np.float32)
+    p.Y[:] = p.mu[0] + rng.normal(size=p.Y.shape).astype(np.float32)
+    found = search(p, 30.0, in_steps=True)
+    before, after = np.sort(costs_of(p, p.K), axis=1), costs_of(p, found.winners)
+    assert (after <= before * (1 + 1e-6)).all()
+    assert all(len(set(k)) == truncation for k in found.winners.tolist())
+
+
+def test_winners_not_known_yet_are_found_in_steps() -> None:
+    p = in_one_cell(12, BLOCK, 4)
+    p.K[:, 1:] = -1
+    np.testing.assert_allclose(
+        costs_of(p, search(p, 30.0, in_steps=True).winners), costs_of(p, best_known(p)), rtol=1e-3
+    )
+
+
+def test_short_tasks_are_not_searched_in_steps() -> None:
+    p = in_one_cell(13, 2 * POINTS - 1, 3)
+    apart = search(p, 30.0, points_per_task=POINTS - 1, in_steps=True)
+    as_floats = search(p, 30.0, points_per_task=POINTS - 1)
+    np.testing.assert_array_equal(apart.facts, as_floats.facts)
+    np.testing.assert_array_equal(apart.shifts, as_floats.shifts)
+    together = search(p, 30.0, in_steps=True)
+    assert together.facts[2] != as_floats.facts[2]  # costs are added up in another order: it was searched in steps
+    assert together.facts[2] == pytest.approx(as_floats.facts[2], rel=1e-5)
+
+
+def test_long_and_short_tasks_follow_each_other() -> None:
+    p = problem(14, 3, 20, np.float32, n=300, n_clusters=24, D=65)
+    p.K[:, 0] = np.repeat([0, 1, 2, 3], [100, 20, 90, 90])
+    for k in p.K:
+        k[1:] = np.setdiff1d(np.arange(4, 24), k)[:2]
+    found = search(p, 30.0, points_per_task=80, in_steps=True)  # the second of a cell's tasks is a short one
+    np.testing.assert_allclose(costs_of(p, found.winners), costs_of(p, best_known(p)), rtol=1e-3)
+    assert_sums(p, 30.0, found, 1e-4)
+    for cuts in ((1,), (2, 4)):
+        shared = search(p, 30.0, cuts, points_per_task=80, in_steps=True)
+        np.testing.assert_array_equal(shared.shifts, found.shifts)
+        np.testing.assert_array_equal(shared.winners, found.winners)
 
 
 # ---------------------------------------------------------------------------------------------------------- blocks

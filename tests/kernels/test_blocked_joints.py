@@ -92,7 +92,7 @@ def search(p: Problem, cuts: tuple[int, ...] = (), farthest: float | None = None
     for i, (first, last) in enumerate(itertools.pairwise(limits)):
         search_tasks(
             first, last, task_cell, task_start, p.Y, p.gamma, order, p.candidates, natural.means,
-            natural.precisions, natural.offsets, winners, 1.0, indices,
+            natural.precisions, natural.offsets, winners, 1.0, indices, None,
             natural.farthest if farthest is None else farthest, rounding.shifts, rounding.scatters, rounding.rows,
             rounding.masses, shifts[i], scatters[i], masses[i], facts,
         )  # fmt: skip

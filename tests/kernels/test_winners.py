@@ -16,8 +16,8 @@ pytestmark = pytest.mark.interpreted
 
 
 @numba.njit
-def looked(best, mask, costs, position, order, low, first, n, winners, slots, near, missing):  # type: ignore[no-untyped-def]
-    return first_look(best, mask, costs, position, order, low, first, n, winners, slots, near, missing)
+def looked(best, mask, costs, known, position, order, low, first, n, winners, slots, near, missing):  # type: ignore[no-untyped-def]
+    return first_look(best, mask, costs, known, position, order, low, first, n, winners, slots, near, missing)
 
 
 def test_shares_are_relative_to_the_nearest() -> None:
@@ -31,15 +31,29 @@ def test_shares_are_relative_to_the_nearest() -> None:
     assert totals.tolist() == [1.0, 1.0]
 
 
-@given(st.integers(0, 1 << 20), st.integers(1, FEW + 2), st.integers(1, 40), st.booleans(), st.booleans())
+@given(
+    st.integers(0, 1 << 20),
+    st.integers(1, FEW + 2),
+    st.integers(1, 40),
+    st.booleans(),
+    st.booleans(),
+    st.booleans(),
+)
 def test_winners_are_the_least_of_candidates_and_old_ones(
-    seed: int, n_winners: int, n: int, may_be_far: bool, some_are: bool
+    seed: int, n_winners: int, n: int, may_be_far: bool, some_are: bool, all_known: bool
 ) -> None:
-    """Candidates by products, some of them far and taken directly, and old winners that are on no list."""
+    """Candidates by products, some of them far and taken directly, and old winners that are on no list.
+
+    Where not all costs are known, none is far, and costs are distances.
+    """
+    all_known |= n_winners > FEW
+    may_be_far &= all_known
     rng = np.random.default_rng(seed)
     n_clusters, D, L = 12, 3, 8
     points, means = rng.normal(size=(n, D)), rng.normal(size=(n_clusters, D))
     precisions, offsets = rng.uniform(0.2, 3.0, size=(n_clusters, 1)), rng.uniform(0, 2, n_clusters)
+    if not all_known:
+        precisions[:], offsets[:] = 1, 0
     costs = precisions[:, 0] * ((points[:, None] - means) ** 2).sum(axis=2) + offsets
     candidates = rng.permutation(n_clusters)[:L].astype(np.int32)
     is_far = rng.random(L) < (0.3 if may_be_far and some_are else 0.0)
@@ -57,12 +71,16 @@ def test_winners_are_the_least_of_candidates_and_old_ones(
         if k + 1 < n_winners or candidates[ranked[k]] in old[j]:  # keys are rounded: the order of two may be wrong
             ranked[[k, k + 1]] = ranked[[k + 1, k]]
         best[j::LANES] = ranked[:rows]
+    if not all_known:
+        for j in range(n):
+            of_candidates[np.setdiff1d(np.arange(L), best[j::LANES][:n_winners]), j] = rng.choice([np.nan, 0])
     slots, near = np.empty((rows, LANES), np.int64)[:n_winners], np.empty((rows, LANES))[:n_winners]
     absent = np.empty((2, 2 * n_winners * LANES), np.int64)
     order = np.arange(n)
     n_absent = choose_winners(
-        n, best, L - 1, of_candidates, is_far if may_be_far else None, bool(is_far.any()), candidates, position,
-        order, 0, old, slots, near, absent, np.empty(L, np.int32), np.empty(FEW, np.int64),
+        n, best, L - 1, of_candidates, all_known, means[candidates], points, is_far if may_be_far else None,
+        bool(is_far.any()), candidates, position, order, 0, old, slots, near, absent, np.empty(L, np.int32),
+        np.empty(2 * FEW, np.int64),
     )  # fmt: skip
     pairs = list(zip(*absent[:, :n_absent].tolist(), strict=True))
     assert len(pairs) == len(set(pairs))  # nothing is computed twice
@@ -78,9 +96,9 @@ def test_winners_are_the_least_of_candidates_and_old_ones(
 
 
 @pytest.mark.parametrize("order_type", [np.int32, np.int64])
-@given(seed=st.integers(0, 1 << 20), n_winners=st.integers(1, FEW), is_narrow=st.booleans())
+@given(seed=st.integers(0, 1 << 20), n_winners=st.integers(1, FEW), is_narrow=st.booleans(), known=st.booleans())
 def test_the_first_look_is_that_of_plain_python(
-    order_type: type, seed: int, n_winners: int, is_narrow: bool
+    order_type: type, seed: int, n_winners: int, is_narrow: bool, known: bool
 ) -> None:
     rng = np.random.default_rng(seed)
     dtype, key = (np.float32, np.int32) if is_narrow else (np.float64, np.int64)
@@ -97,8 +115,8 @@ def test_the_first_look_is_that_of_plain_python(
     for look in (looked, first_look_plainly):
         slots, near = np.empty((FEW, LANES), np.int64), np.empty((FEW, LANES), dtype)
         for first in range(0, n, lanes(near.itemsize)):
-            missing = np.empty(FEW, np.int64)
-            odd = look(best, key(L - 1), costs, position, order, 2, first, n, winners, slots, near, missing)
-            looks.append([odd, *missing[:n_winners]])
+            missing = np.empty(2 * FEW, np.int64)
+            odd = look(best, key(L - 1), costs, known, position, order, 2, first, n, winners, slots, near, missing)
+            looks.append([odd, *missing[:n_winners], *missing[FEW : FEW + n_winners]])
         looks.append([slots[:n_winners, :n].tolist(), near[:n_winners, :n].tolist()])
     assert looks[: len(looks) // 2] == looks[len(looks) // 2 :]

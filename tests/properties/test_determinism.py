@@ -75,3 +75,17 @@ def test_more_clusters_than_a_pool_holds_give_the_same_bits() -> None:
     for model in models[1:]:
         np.testing.assert_array_equal(model.means_, models[0].means_)
         np.testing.assert_array_equal(model.neighbors_, models[0].neighbors_)
+
+
+@pytest.mark.parametrize("truncation", [1, 5])
+def test_wide_rows_give_the_same_bits(truncation: int) -> None:
+    """Large cells are searched by short integers, small ones by floats, whoever has them."""
+    rng = np.random.default_rng(2)
+    means = rng.normal(size=(30, 70))
+    sizes = rng.integers(5, 400, 30)  # some are cut into several tasks
+    X = (np.repeat(means, sizes, axis=0) + rng.normal(size=(sizes.sum(), 70))).astype(np.float32)
+    X = X[rng.permutation(len(X))]
+    models = [fitted(X, None, n, n_components=30, coreset_size=None, truncation=truncation) for n in (1, 2, 3)]
+    for model in models[1:]:
+        for name in ("means_", "variance_", "counts_", "lower_bounds_", "neighbors_", "labels_"):
+            np.testing.assert_array_equal(getattr(model, name), getattr(models[0], name), err_msg=name)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..kernels.blocked import search_tasks
-from ..kernels.selection import key_indices, key_type
+from ..kernels.selection import FEW, key_indices, key_type
+from ..kernels.short_survey import FEATURES
 from ..parallel import Workers
 from .cells import cut_into_tasks
 from .extent import Rounding
@@ -138,11 +139,14 @@ class Sums:
         indices = key_indices(n_candidates, key_type(points.dtype, n_candidates))
         facts = np.zeros((len(task_cell), 6))
         farthest = natural.farthest
+        in_steps = None  # not even compiled
+        if points.dtype == np.float32 and not natural.n_squares:
+            in_steps = points.shape[1] >= FEATURES and winners.shape[1] <= FEW
 
         def work(thread: int, first: int, last: int) -> None:
             search_tasks(
                 first, last, task_cell, task_start, points, weights, order, candidates, natural.means,
-                natural.precisions, natural.offsets, winners, precision, indices, farthest,
+                natural.precisions, natural.offsets, winners, precision, indices, in_steps, farthest,
                 rounding.shifts, rounding.scatters, rounding.rows, rounding.masses, self._shifts[thread],
                 self._scatters[thread] if self._scatters else None, self._masses[thread], facts,
             )  # fmt: skip

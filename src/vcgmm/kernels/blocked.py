@@ -18,9 +18,10 @@ import numpy as np
 
 from .block_sums import add_block, add_facts, hand_over, write_winners
 from .costs import dearest, natural_rows, statistics_rows
-from .jit import kernel
+from .jit import kernel, part
 from .prefetch import hint_row
 from .selection import FEW, LANES, smallest_keys
+from .short_survey import shorten_each, survey_in_steps
 from .survey import survey
 from .vectors import VECTOR_BYTES, VECTORS, aligned
 from .winners import choose_absent, choose_winners, truncated_posterior
@@ -31,8 +32,20 @@ BLOCK = LANES
 #: Rows of statistics are filled up to a multiple of so many numbers: full vectors, without a rest.
 VECTOR = 16
 
+#: With fewer points of a cell in a task, its candidates are not worth being made short integers.
+POINTS = 64
+
 #: Local sums are handed over to float64 after so many blocks.
 BLOCKS_PER_FLUSH = 8
+
+
+@part
+def is_one_long(first: int, last: int, task_start: np.ndarray) -> bool:
+    """Whether one of the tasks has points enough for short integers."""
+    is_long = False
+    for task in range(first, last):
+        is_long |= task_start[task + 1] - task_start[task] >= POINTS
+    return is_long
 
 
 @kernel
@@ -51,6 +64,7 @@ def search_tasks(
     winners: np.ndarray,
     precision: float,
     indices: np.ndarray,
+    in_steps: bool | None,
     farthest: float,
     shift_magic: np.ndarray,
     scatter_magic: np.ndarray | None,
@@ -79,6 +93,8 @@ def search_tasks(
     winners : (N', C') int32, IN/OUT, least cost first; -1 where not known yet
     precision : float64, IN, 1 / (2 sigma^2) where costs are distances, else 1; negative: the first takes all
     indices : IN, from `selection.key_indices`
+    in_steps : bool or None, IN, whether candidates are found by products of short integers, for C' <= FEW of costs
+        that are distances; None: never, as of float64
     farthest : float, IN, from `costs.farthest_square`
     shift_magic : (k, D) float64, IN, from `exact_sums.rounding_constant`
     scatter_magic : (k, V) float64 or None, IN, likewise
@@ -120,12 +136,20 @@ def search_tasks(
     local[:] = 0
     norms = np.empty(BLOCK, points.dtype)
     norms[:] = 0
-    columns = aligned(VECTORS * step * n_statistics, points)
+    columns = aligned(VECTORS * step * (n_statistics + VECTOR), points)
     costs = aligned(n_slots * BLOCK, points).reshape(n_slots, BLOCK)
+    if in_steps is not None:
+        n_pairs = (n_features + 1) // 2 if in_steps and is_one_long(first, last, task_start) else 0
+        row_pairs = aligned(n_slots * n_pairs, points).reshape(n_slots, n_pairs)
+        row_pairs[:] = 0
+        row_units = np.empty(n_slots, points.dtype)
+        row_units[:] = 0
+        units = np.empty(BLOCK, points.dtype)
+        units[:] = 0
     best = np.empty((max(n_winners, FEW) + 1) * LANES, indices.dtype)
     slots = np.empty((max(n_winners, FEW), BLOCK), np.int64)[:n_winners]
     near = np.empty((max(n_winners, FEW), BLOCK), points.dtype)[:n_winners]
-    missing = np.empty(FEW, np.int64)
+    missing = np.empty(2 * FEW, np.int64)
     absent = np.empty((2, 2 * n_winners * BLOCK), np.int64)
     absent_rows = np.empty(2 * n_winners * BLOCK, np.int64)
     absent_costs = np.empty(2 * n_winners * BLOCK, points.dtype)
@@ -134,7 +158,7 @@ def search_tasks(
     totals = np.empty(BLOCK, np.float64)
     parts = np.empty((1 + n_winners, BLOCK), np.float64)
 
-    cell = -1
+    cell, are_pairs, paired = -1, False, False
     for task in range(first, last):
         if task_cell[task] != cell:
             if cell >= 0:
@@ -142,6 +166,7 @@ def search_tasks(
                     position[candidates[cell, i]] = -1
             cell = task_cell[task]
             natural_rows(means, precisions, offsets, candidates[cell], means[cell], rows, constants, squares)
+            are_pairs = False
             for i in range(n_candidates):
                 position[candidates[cell, i]] = i
             if is_far is not None:
@@ -156,17 +181,31 @@ def search_tasks(
                     hint_row(means, int(candidates[task_cell[task + 1], i]))
         facts[task] = 0.0
         begin, end = task_start[task], task_start[task + 1]
+        if in_steps is not None:
+            paired = in_steps and end - begin >= POINTS
+            if paired and not are_pairs:
+                shorten_each(n_candidates, rows, squares, row_pairs, row_units)
+                are_pairs = True
         for low in range(begin, end, BLOCK):
             high = min(low + BLOCK, end)
             n = high - low
             width = (n + step - 1) // step * step
             statistics_rows(points, order, low, high, means[cell], n_squares, local, norms)
-            survey(width, local, rows, constants, norms, indices, columns, costs, best)
-            if n_winners > FEW:
-                smallest_keys(n_winners, width, costs, indices, best)
+            all_known = True
+            if in_steps is not None:
+                all_known = not paired
+                if paired:
+                    survey_in_steps(
+                        n, n_winners, local, rows, constants, norms, row_pairs, row_units, units, indices, columns,
+                        costs, best,
+                    )  # fmt: skip
+            if all_known:
+                survey(width, local, rows, constants, norms, indices, columns, costs, best)
+                if n_winners > FEW:
+                    smallest_keys(n_winners, width, costs, indices, best)
             n_absent = choose_winners(
-                n, best, mask, costs, is_far, some_far, candidates[cell], position, order, low,
-                winners, slots, near, absent, holder, missing,
+                n, best, mask, costs, all_known, rows, local, is_far, some_far, candidates[cell], position, order,
+                low, winners, slots, near, absent, holder, missing,
             )  # fmt: skip
             choose_absent(
                 n_absent, absent, absent_rows, absent_costs, points, means, precisions, offsets, order, low, slots,

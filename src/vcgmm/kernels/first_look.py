@@ -28,10 +28,10 @@ class _Look:
         self.builder = builder
         self.v = v = Vectors(context, builder, signature.args[2].dtype)
         self.keys, self.costs, self.position, self.order, self.winners, self.slots, self.near, self.missing = (
-            v.array(signature.args[k], arguments[k]) for k in (0, 2, 3, 4, 8, 9, 10, 11)
+            v.array(signature.args[k], arguments[k]) for k in (0, 2, 4, 5, 9, 10, 11, 12)
         )
-        self.key, self.row = (context.get_value_type(signature.args[k].dtype) for k in (0, 4))
-        self.mask, self.low, self.first, n = (arguments[k] for k in (1, 5, 6, 7))
+        self.key, self.row = (context.get_value_type(signature.args[k].dtype) for k in (0, 5))
+        self.mask, self.all_known, self.low, self.first, n = (arguments[k] for k in (1, 3, 6, 7, 8))
         self.n_winners = builder.extract_value(self.winners.shape, 1)
         self.wholes = ir.VectorType(v.whole, v.width)
         lane = ir.Constant(self.wholes, list(range(v.width)))
@@ -102,32 +102,34 @@ def _emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         v.store(costs[k], look.near, v.index(k), look.first)
     last = v.load(look.near, builder.sub(look.n_winners, v.index(1)), look.first)
     special = [look.both(builder.fcmp_ordered("<", costs[k], costs[k - 1]), look.counts(k)) for k in range(1, FEW)]
-    missing, rows = [], look.rows()
+    missing, leftover, rows = [], [], look.rows()
     for k in range(FEW):
         known = look.slots_of(look.old_winners(rows, k))
         missing.append(builder.icmp_signed("==", known, look.number(-1)))
         again = [look.both(builder.icmp_signed("==", known, slots[m]), look.counts(m)) for m in range(FEW)]
         left = look.both(builder.not_(look.either(again)), builder.icmp_signed(">=", known, look.number(0)))
+        leftover.append(left)
+        left = look.both(left, v.spread(look.all_known))
         special.append(look.both(left, builder.fcmp_ordered("<", look.costs_at(known, left), last)))
     odd = look.both(look.either(special), look.is_point)
-    for k in range(FEW):
-        absent = look.both(missing[k], builder.not_(odd))
-        builder.store(look.bits(absent), v.address(look.missing, v.whole, None, v.index(k)), align=8)
+    absent = [look.both(these, builder.not_(odd)) for these in missing]
+    for k, these in enumerate(absent + leftover):
+        builder.store(look.bits(these), v.address(look.missing, v.whole, None, v.index(k)), align=8)
     return look.bits(odd)
 
 
 def _typed(
-    _typing: Any, best: Any, _mask: Any, costs: Any, position: Any, order: Any, _low: Any, _first: Any, _n: Any,
-    winners: Any, slots: Any, near: Any, missing: Any,
+    _typing: Any, best: Any, _mask: Any, costs: Any, _all_known: Any, position: Any, order: Any, _low: Any,
+    _first: Any, _n: Any, winners: Any, slots: Any, near: Any, missing: Any,
 ) -> Any:  # fmt: skip
     number = types.int64
-    arrays = costs, position, order, number, number, number, winners, slots, near, missing
+    arrays = costs, types.boolean, position, order, number, number, number, winners, slots, near, missing
     return number(best, best.dtype, *arrays), _emit
 
 
 def _plainly(
-    best: np.ndarray, mask: int, costs: np.ndarray, position: np.ndarray, order: np.ndarray, low: int, first: int,
-    n: int, winners: np.ndarray, slots: np.ndarray, near: np.ndarray, missing: np.ndarray,
+    best: np.ndarray, mask: int, costs: np.ndarray, all_known: bool, position: np.ndarray, order: np.ndarray,
+    low: int, first: int, n: int, winners: np.ndarray, slots: np.ndarray, near: np.ndarray, missing: np.ndarray,
 ) -> int:  # fmt: skip
     """The same in plain Python."""
     odd, n_winners = 0, winners.shape[1]
@@ -139,15 +141,18 @@ def _plainly(
             near[k, j] = costs[slots[k, j], j]
         known = [position[c] for c in winners[order[low + j]] if c >= 0]
         left = [slot for slot in known if slot >= 0 and slot not in slots[:n_winners, j]]
-        is_odd = (np.diff(near[:n_winners, j]) < 0).any() or (costs[left, j] < near[n_winners - 1, j]).any()
+        is_odd = (np.diff(near[:n_winners, j]) < 0).any()
+        is_odd |= all_known and (costs[left, j] < near[n_winners - 1, j]).any()
         odd |= bit if is_odd else 0
         for k, c in enumerate(winners[order[low + j]]):
             missing[k] |= bit if c >= 0 and position[c] < 0 and not is_odd else 0
+            missing[FEW + k] |= bit if c >= 0 and position[c] in left else 0
     return odd
 
 
-#: odd = first_look(best, mask, costs, position, order, low, first, n, winners, slots, near, missing): for a vector
-#: of points, first.. of a block.  Arrays are those of `winners.choose_winners`; C' <= FEW, and there is memory for
-#: FEW rows of `slots` and `near`.  `odd` has a bit for each point that is to be looked at, and missing[k], (FEW,)
-#: int64, for each other one whose k-th old winner is not on the list.
+#: odd = first_look(best, mask, costs, all_known, position, order, low, first, n, winners, slots, near, missing):
+#: for a vector of points, first.. of a block.  Arrays are those of `winners.choose_winners`; C' <= FEW, and there
+#: is memory for FEW rows of `slots` and `near`.  `odd` has a bit for each point that is to be looked at,
+#: missing[k], (2 FEW,) int64, for each other one whose k-th old winner is not on the list, and missing[FEW + k]
+#: for each one whose k-th is on the list and not among the best.  Costs of these are looked up if `all_known`.
 first_look: Callable[..., int] = _plainly if cast("Any", config).DISABLE_JIT else cast("Any", intrinsic(_typed))

@@ -48,35 +48,36 @@ def _merged(v: Vectors, best: list[Any], keys: list[Any]) -> list[Any]:
     return best
 
 
-def _emit(vectors: int, context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    """A loop over tiles of candidates that holds the least keys of some vectors of points."""
-    v = Vectors(context, builder, signature.args[0].dtype)
-    rows, columns, constants, norms, indices, costs, best = (
-        v.array(kind, value) for kind, value in zip(signature.args[:7], arguments[:7], strict=True)
-    )
-    n_slots = builder.extract_value(constants.shape, 0)
-    whole = context.get_value_type(signature.args[4].dtype)  # a key's type, and the float of its size
-    keys_kind = ir.VectorType(ir.DoubleType() if whole.width == 64 else ir.FloatType(), v.width)
-    wholes = ir.VectorType(whole, v.width)
-    here = [v.index(k * v.width) for k in range(vectors)]
-    places = [v.beyond(arguments[7], k * v.width) for k in range(vectors)]
-    zero, minus_two = v.constant(0.0), v.constant(-2.0)
-    keep = v.spread(v.number_at(indices, whole, n_slots))
-    squares = [v.load(norms, None, place) for place in places]
+#: Costs, of which there are whole vectors of points, of candidates whose places are given: as [r][k].
+CostsOf = Callable[[list[Any]], list[list[Any]]]
+
+
+def least_keys(v: Vectors, indices: Any, kind: Any, best: Any, places: list[Any], costs_of: CostsOf) -> None:
+    """A loop over tiles of candidates that holds the least keys of some vectors of points, and writes them.
+
+    Parameters
+    ----------
+    v : Vectors
+    indices, kind : array and LLVM's type of its numbers, from `selection.key_indices`
+    best : array of the same, OUT
+    places : of the first points of every vector
+    costs_of : tells the costs of some candidates for all those points
+    """
+    builder = v.builder
+    n_slots = builder.sub(builder.extract_value(indices.shape, 0), v.index(2))
+    whole = ir.DoubleType() if kind.width == 64 else ir.FloatType()  # the float of a key's size
+    keys_kind, wholes = (ir.VectorType(one, v.width) for one in (whole, kind))
+    keep = v.spread(v.number_at(indices, kind, n_slots))
 
     def least_with(first: Any, held: list[Any]) -> list[Any]:
         slots = [v.beyond(first, r) for r in range(HEIGHT)]
-        sums = v.tile(rows, slots, columns, here)
-        least = [held[k * FEW : (k + 1) * FEW] for k in range(vectors)]
+        costs = costs_of(slots)
+        least = [held[k * FEW : (k + 1) * FEW] for k in range(len(places))]
         for some in range(0, HEIGHT, AT_ONCE):
             found: list[list[Any]] = [[] for _ in places]
             for r in range(some, some + AT_ONCE):
-                constant, index = v.loaded_spread(constants, None, slots[r]), v.number_at(indices, whole, slots[r])
-                index = v.spread(index)
-                for k, place in enumerate(places):
-                    cost = v.multiply_add(sums[r][k], minus_two, builder.fadd(constant, squares[k]))
-                    cost = v.greatest(cost, zero)
-                    v.store(cost, costs, slots[r], place)
+                index = v.spread(v.number_at(indices, kind, slots[r]))
+                for k, cost in enumerate(costs[r]):
                     wide = cost if keys_kind == v.kind else builder.fpext(cost, keys_kind)
                     bits = builder.or_(builder.and_(builder.bitcast(wide, wholes), keep), index)
                     found[k].append(builder.bitcast(bits, keys_kind))
@@ -84,10 +85,34 @@ def _emit(vectors: int, context: Any, builder: Any, signature: Any, arguments: A
         return [key for keys in least for key in keys]
 
     nothing = ir.Constant(keys_kind, [float("inf")] * v.width)
-    keys = iter(v.loop(n_slots, HEIGHT, [nothing] * (vectors * FEW), least_with))
+    keys = iter(v.loop(n_slots, HEIGHT, [nothing] * (len(places) * FEW), least_with))
     for place in places:
         for k in range(FEW):
             v.store(builder.bitcast(next(keys), wholes), best, None, v.beyond(place, k * LANES))
+
+
+def _emit(vectors: int, context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    """Products as floats."""
+    v = Vectors(context, builder, signature.args[0].dtype)
+    rows, columns, constants, norms, indices, costs, best = (
+        v.array(kind, value) for kind, value in zip(signature.args[:7], arguments[:7], strict=True)
+    )
+    here = [v.index(k * v.width) for k in range(vectors)]
+    places = [v.beyond(arguments[7], k * v.width) for k in range(vectors)]
+    zero, minus_two = v.constant(0.0), v.constant(-2.0)
+    squares = [v.load(norms, None, place) for place in places]
+
+    def costs_of(slots: list[Any]) -> list[list[Any]]:
+        found = v.tile(rows, slots, columns, here)
+        for r, slot in enumerate(slots):
+            constant = v.loaded_spread(constants, None, slot)
+            for k, place in enumerate(places):
+                cost = v.multiply_add(found[r][k], minus_two, builder.fadd(constant, squares[k]))
+                found[r][k] = v.greatest(cost, zero)
+                v.store(found[r][k], costs, slot, place)
+        return found
+
+    least_keys(v, indices, context.get_value_type(signature.args[4].dtype), best, places, costs_of)
     return context.get_dummy_value()
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from .bits import lowest_bit
 from .costs import costs_of_pairs
+from .direct import square_to
 from .exponential import exp_below_zero
 from .first_look import first_look
 from .jit import part
@@ -99,11 +100,48 @@ def choose_for(
 
 
 @part
+def compare_left(
+    first: int,
+    costs: np.ndarray,
+    rows: np.ndarray,
+    points: np.ndarray,
+    position: np.ndarray,
+    order: np.ndarray,
+    low: int,
+    winners: np.ndarray,
+    near: np.ndarray,
+    missing: np.ndarray,
+) -> np.int64:
+    """Costs, directly, of old winners on the list that are not among the new ones, for a vector of points.
+
+    Returns
+    -------
+    int64, with a bit for each point of which one costs less than the dearest new one
+    """
+    odd, last = np.int64(0), winners.shape[1] - 1
+    for k in range(winners.shape[1]):
+        left = missing[FEW + k]
+        while left != 0:
+            bit = lowest_bit(left)
+            j = first + bit
+            slot = np.int64(position[winners[order[low + j], k]])
+            costs[slot, j] = square_to(rows, slot, points, j)
+            one = np.int64(1) << np.int64(bit)
+            left &= ~one
+            if costs[slot, j] < near[last, j]:
+                odd |= one
+    return odd
+
+
+@part
 def choose_winners(
     n: int,
     best: np.ndarray,
     mask: int,
     costs: np.ndarray,
+    all_known: bool,
+    rows: np.ndarray,
+    points: np.ndarray,
     is_far: np.ndarray | None,
     some_far: bool,
     list_of_candidates: np.ndarray,
@@ -124,7 +162,9 @@ def choose_winners(
     n : int, IN, points in the block
     best : (>= C' LANES,) int, IN, from `survey`
     mask : int, IN, the bits of a key that hold the index
-    costs : (L', LANES) float, IN, likewise
+    costs : (L', LANES) float, IN/OUT, likewise; those of old winners are added where they are not known
+    all_known : bool, IN, whether these are costs of all candidates; else of the best, and distances
+    rows, points : (L', D) and (>= n, >= D) float, IN, of which those of old winners are taken then
     is_far : (L',) bool or None, IN, candidates for which products are not good; None: there are never any
     some_far : bool, IN, whether there are any
     list_of_candidates : (L,) int32, IN
@@ -135,7 +175,7 @@ def choose_winners(
     near : (C', B) float, OUT, costs, ascending
     absent : (2, 2 C' B) int64, OUT, pairs of a point j and a cluster whose cost is to be computed directly
     holder : (L',) int32, scratch, the last point that had a candidate among its winners
-    missing : (FEW,) int64, scratch
+    missing : (2 FEW,) int64, scratch
 
     Returns
     -------
@@ -147,10 +187,14 @@ def choose_winners(
     for first in range(0, n, width):
         odd = (np.int64(1) << np.int64(min(width, n - first))) - np.int64(1)  # all of them
         if not some_far and winners.shape[1] <= FEW:
-            look = first_look(best, mask, costs, position, order, low, first, n, winners, slots, near, missing)
+            look = first_look(
+                best, mask, costs, all_known, position, order, low, first, n, winners, slots, near, missing
+            )
             odd = np.int64(look)
+            if not all_known:
+                odd |= compare_left(first, costs, rows, points, position, order, low, winners, near, missing)
             for k in range(winners.shape[1]):
-                gone = missing[k]
+                gone = missing[k] & ~odd
                 while gone != 0:
                     bit = lowest_bit(gone)
                     j = first + bit

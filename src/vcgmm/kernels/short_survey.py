@@ -1,0 +1,175 @@
+"""`survey` of wide rows by short integers: who is among the five of least cost, and what these cost as floats.
+
+Every row is rounded in steps of its own, 1 / LARGEST of its norm, so none is too long or too short for it.  A cost
+is then off by some 3e-5 of the product of both norms, about as much as keys leave away of it.  By so much may a
+candidate that was left out cost less than one that was found.  Costs of those found, and of old winners, are taken
+directly: nothing else is rounded, and an old winner still gives way only to what costs less.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, cast
+
+import numpy as np
+from numba import config
+from numba.core import types
+from numba.extending import intrinsic
+
+from .direct import square_to, squares_to_few
+from .jit import part
+from .selection import FEW, LANES, pack
+from .shorts import NOTHING, shorten_row
+from .survey import least_keys
+from .transpose import transpose
+from .vectors import VECTOR_BYTES, VECTORS, Vectors, lanes
+
+#: Norm of every row, in its steps: products of pairs, and of rows, fit into 32 bits, and every feature into 16.
+LARGEST = 32_000.0
+
+#: Of fewer features products are too small a part of the time: what is saved goes into rounding, and into costs.
+FEATURES = 64
+
+
+def _emit(vectors: int, context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    """Products of pairs, which become floats before they become costs."""
+    v, pairs = (Vectors(context, builder, kind) for kind in (signature.args[2].dtype, types.int32))
+    rows, columns, constants, norms, row_units, units, indices, best = (
+        v.array(kind, value) for kind, value in zip(signature.args[:8], arguments[:8], strict=True)
+    )
+    here = [v.index(k * v.width) for k in range(vectors)]
+    places = [v.beyond(arguments[8], k * v.width) for k in range(vectors)]
+    zero, minus_two = v.constant(0.0), v.constant(-2.0)
+    squares = [v.load(norms, None, place) for place in places]
+    factors = [builder.fmul(v.load(units, None, place), minus_two) for place in places]
+
+    def costs_of(slots: list[Any]) -> list[list[Any]]:
+        products = pairs.tile(rows, slots, columns, here)
+        found = []
+        for r, slot in enumerate(slots):
+            constant, unit = (v.loaded_spread(array, None, slot) for array in (constants, row_units))
+            of_row = []
+            for product, factor, square in zip(products[r], factors, squares, strict=True):
+                times = builder.fmul(factor, unit)
+                cost = v.multiply_add(builder.sitofp(product, v.kind), times, builder.fadd(constant, square))
+                of_row.append(v.greatest(cost, zero))
+            found.append(of_row)
+        return found
+
+    least_keys(v, indices, context.get_value_type(signature.args[6].dtype), best, places, costs_of)
+    return context.get_dummy_value()
+
+
+def _compiled(vectors: int) -> Any:
+    """A survey of so many vectors, as numba wants an intrinsic."""
+
+    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return _emit(vectors, context, builder, signature, arguments)
+
+    def typed(
+        _typing: Any, rows: Any, columns: Any, constants: Any, norms: Any, row_units: Any, units: Any,
+        indices: Any, best: Any, _place: Any,
+    ) -> Any:  # fmt: skip
+        return types.void(rows, columns, constants, norms, row_units, units, indices, best, types.int64), emit
+
+    return intrinsic(typed)
+
+
+def _plain(vectors: int) -> Callable[..., None]:
+    """The same in plain Python."""
+
+    def survey_tiles(
+        rows: np.ndarray, columns: np.ndarray, constants: np.ndarray, norms: np.ndarray, row_units: np.ndarray,
+        units: np.ndarray, indices: np.ndarray, best: np.ndarray, place: int,
+    ) -> None:  # fmt: skip
+        n = vectors * lanes(norms.itemsize)
+        here = slice(place, place + n)
+        left, right = (np.ascontiguousarray(a).view(np.int16).astype(np.int64) for a in (rows, columns.T))
+        products = (left @ right.T).astype(np.float32) * (-2 * units[here] * row_units[:, None])
+        costs = np.maximum(constants[:, None] + norms[here] + products, 0)
+        for j in range(n):
+            keys = sorted(pack(costs[i, j], indices[-2], index) for i, index in enumerate(indices[:-2]))
+            for k in range(FEW):
+                best[k * LANES + place + j] = keys[k]
+
+    return survey_tiles
+
+
+#: As those of `survey`, without costs: survey_tiles(rows, columns, constants, norms, row_units, units, indices,
+#: best, place), rows and columns of bits of pairs.
+_one_vector, _some_vectors = (
+    (_plain if cast("Any", config).DISABLE_JIT else _compiled)(vectors) for vectors in (1, VECTORS)
+)
+
+
+@part
+def shorten_each(n: int, rows: np.ndarray, squares: np.ndarray, pairs: np.ndarray, units: np.ndarray) -> None:
+    """The first n rows in steps of their own.
+
+    Parameters
+    ----------
+    n : int, IN
+    rows : (>= n, >= D) float32, IN, 0 from feature D on
+    squares : (>= n,) float32, IN, their squared norms
+    pairs : (>= n, >= (D + 1) // 2) float32, OUT, bits of pairs
+    units : (>= n,) float32, OUT, a step of each
+    """
+    for i in range(n):
+        norm = math.sqrt(max(squares[i], np.float32(NOTHING)))
+        units[i] = norm / LARGEST
+        shorten_row(rows, i, np.float32(LARGEST / norm), pairs)
+
+
+@part
+def survey_in_steps(
+    n: int,
+    n_winners: int,
+    points: np.ndarray,
+    rows: np.ndarray,
+    constants: np.ndarray,
+    norms: np.ndarray,
+    row_pairs: np.ndarray,
+    row_units: np.ndarray,
+    units: np.ndarray,
+    indices: np.ndarray,
+    scratch: np.ndarray,
+    costs: np.ndarray,
+    best: np.ndarray,
+) -> None:
+    """The least keys of points by costs that are rounded, and the costs of those directly.
+
+    Parameters
+    ----------
+    n : int, IN, points; with some that are none it is a multiple of `vectors.lanes`
+    n_winners : int, IN, of how many of the least the costs are asked for, FEW at most
+    points : (>= n, W) float32, IN, 0 from feature D on; W is even
+    rows : (m, D) float32, IN, m a multiple of `vectors.ROWS`
+    constants, norms : (m,) and (>= n,) float32, IN, squared norms of both; of rows that are none more than all
+    row_pairs, row_units : (m, P) and (m,) float32, IN, rows as `shorten_each` has them, 0 of those that are none
+    units : (>= n,) float32, scratch
+    indices : (m + 2,) int32 or int64, IN, from `selection.key_indices`
+    scratch : (>= VECTORS lanes (P + W / 2),) float32
+    costs : (m, LANES) float32, OUT, of those asked for
+    best : (>= FEW LANES,) int32 or int64, OUT, as in `survey`
+    """
+    width, n_pairs, room = VECTOR_BYTES // norms.itemsize, row_pairs.shape[1], points.shape[1] // 2
+    for j in range(0, n, VECTORS * width):
+        n_columns = VECTORS * width if n - j > width else width
+        size = n_pairs * n_columns
+        columns = scratch[:size].reshape(n_pairs, n_columns)
+        pairs = scratch[size : size + n_columns * room].reshape(n_columns, room)
+        shorten_each(min(n_columns, n - j), points[j:], norms[j:], pairs, units[j:])
+        transpose(n_columns, pairs, int(np.int64(0)), columns)
+        if n_columns > width:
+            _some_vectors(row_pairs, columns, constants, norms, row_units, units, indices, best, j)
+        else:
+            _one_vector(row_pairs, columns, constants, norms, row_units, units, indices, best, j)
+    mask = ~indices[-2]
+    for j in range(n):
+        if n_winners == FEW:
+            squares_to_few(rows, points, j, best, mask, costs)
+            continue
+        for k in range(n_winners):
+            slot = np.int64(best[k * LANES + j] & mask)
+            costs[slot, j] = square_to(rows, slot, points, j)
