@@ -45,7 +45,7 @@ def block(seed: int) -> dict[str, np.ndarray]:
 def test_facts_are_those_of_the_bound_and_negligible_shares_are_left_out() -> None:
     b = block(0)
     parts, facts = np.full((1 + N_WINNERS, LANES), np.nan), np.zeros(6)
-    add_facts(N, b["weights"], ORDER, LOW, b["near"], b["shares"], b["totals"], 0.7, parts, facts)
+    add_facts(N, b["weights"], ORDER, LOW, b["near"], b["shares"], b["totals"].copy(), 0.7, parts, facts)
     gamma = b["weights"][ORDER[LOW : LOW + N]]
     near, totals = b["near"][:, :N], b["totals"][:N]
     expected = gamma * b["shares"][:, :N] / totals

@@ -20,7 +20,7 @@ DEAREST = np.float32(1.6e38)
 @dataclass
 class Found:
     slots: np.ndarray  # (points, FEW)
-    costs: np.ndarray  # (m, LANES)
+    near: np.ndarray  # (points, FEW), of as many as are asked for
 
 
 def squares(rows: np.ndarray) -> np.ndarray:
@@ -45,12 +45,13 @@ def surveyed(points: np.ndarray, rows: np.ndarray, n_winners: int = FEW) -> Foun
     row_pairs, row_units = np.zeros((m, (D + 1) // 2), np.float32), np.zeros(m, np.float32)
     row_pairs[: len(rows)], row_units[: len(rows)] = shortened(rows)
     indices = key_indices(m, key_type(points.dtype, m))
-    costs, best = np.full((m, LANES), np.nan, np.float32), np.full(FEW * LANES, -1, indices.dtype)
+    near, best = np.full((FEW, LANES), np.nan, np.float32), np.full(FEW * LANES, -1, indices.dtype)
     survey_in_steps(
         n, n_winners, local, filled, constants, norms, row_pairs, row_units, np.zeros(LANES, np.float32), indices,
-        np.full(VECTORS * lanes(4) * (room + 1), np.nan, np.float32), costs, best,
+        np.full(VECTORS * lanes(4) * (room + 1), np.nan, np.float32), near, best,
     )  # fmt: skip
-    return Found(best.reshape(FEW, LANES)[:, :n].T & ~indices[-2], costs)
+    assert np.isnan(near[:, n:]).all()
+    return Found(best.reshape(FEW, LANES)[:, :n].T & ~indices[-2], near[:, :n].T)
 
 
 def distances(points: np.ndarray, rows: np.ndarray) -> np.ndarray:
@@ -101,10 +102,8 @@ def test_the_least_are_found_to_rounding_and_their_costs_exactly(
     slack = 2 * norms * np.sqrt(D) / LARGEST + 2.0**-15 * true.max()
     assert (taken <= np.sort(true, axis=1)[:, :FEW] + slack).all()
     assert all(len(set(slots)) == FEW for slots in found.slots.tolist())
-    for j in range(n):
-        asked = found.slots[j, :n_winners]
-        np.testing.assert_allclose(found.costs[asked, j], true[j, asked], rtol=1e-5, atol=1e-12)
-        assert np.isnan(np.delete(found.costs[:, j], asked)).all()
+    np.testing.assert_allclose(found.near[:, :n_winners], taken[:, :n_winners], rtol=1e-5, atol=1e-12)
+    assert np.isnan(found.near[:, n_winners:]).all()
 
 
 @pytest.mark.parametrize("m", [130, NARROW + 1])
@@ -123,7 +122,7 @@ def test_a_candidate_that_is_a_point_costs_nothing() -> None:
     rows = rng.normal(size=(9, 65)).astype(np.float32)
     found = surveyed(rows, rows)
     np.testing.assert_array_equal(found.slots[:, 0], np.arange(9))
-    np.testing.assert_array_equal(found.costs[np.arange(9), np.arange(9)], 0)
+    np.testing.assert_array_equal(found.near[:, 0], 0)
 
 
 def test_candidates_far_and_near_are_told_apart() -> None:

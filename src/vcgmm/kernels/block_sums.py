@@ -8,6 +8,7 @@ from .exact_sums import add_moments, add_point
 from .jit import part
 from .logarithm import log_of_positive
 from .multiples import add_multiples
+from .one_by_one import fetch
 from .square_sums import add_moment_squares, add_point_squares
 
 #: Responsibilities below this share of the largest one do not move a mean; and where they are floats of 4 bytes,
@@ -41,7 +42,8 @@ def add_facts(
     ----------
     n : int, IN, points in the block
     weights, order, low : IN, as in `search_tasks`
-    near, shares, totals : IN, from `choose_winners` and `truncated_posterior`
+    near, shares : IN, from `choose_winners` and `truncated_posterior`
+    totals : (B,) float64, IN from the same, OUT gamma over them
     precision : float64, IN
     parts : (1 + C', B) float64, OUT, first gamma, then gamma s; 0 where s is negligible
     facts : (6,) float64, IN/OUT
@@ -49,16 +51,17 @@ def add_facts(
     least = negligible(shares.itemsize)
     bound, scatter, error, mass = 0.0, 0.0, 0.0, 0.0
     for j in range(n):
-        parts[0, j] = weights[order[low + j]]
+        parts[0, j] = fetch(weights, order[low + j])
     for j in range(n):
         weight, nearest = parts[0, j], np.float64(near[0, j])
         bound += weight * (log_of_positive(totals[j]) - nearest * precision)
         error += weight * nearest
         mass += weight
+    for j in range(n):
+        totals[j] = parts[0, j] / totals[j]
     for k in range(near.shape[0]):
         for j in range(n):
-            part = parts[0, j] / totals[j] * shares[k, j] if shares[k, j] > least else 0.0
-            parts[k + 1, j] = part
+            parts[k + 1, j] = totals[j] * shares[k, j] if shares[k, j] > least else 0.0
         for j in range(n):  # a sum has a loop of its own (`jit`)
             scatter += parts[k + 1, j] * near[k, j]
     facts[0] += bound

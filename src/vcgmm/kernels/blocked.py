@@ -149,6 +149,7 @@ def search_tasks(
     best = np.empty((max(n_winners, FEW) + 1) * LANES, indices.dtype)
     slots = np.empty((max(n_winners, FEW), BLOCK), np.int64)[:n_winners]
     near = np.empty((max(n_winners, FEW), BLOCK), points.dtype)[:n_winners]
+    there = np.empty((FEW, BLOCK), np.int32)
     missing = np.empty(2 * FEW, np.int64)
     absent = np.empty((2, 2 * n_winners * BLOCK), np.int64)
     absent_rows = np.empty(2 * n_winners * BLOCK, np.int64)
@@ -191,13 +192,15 @@ def search_tasks(
             n = high - low
             width = (n + step - 1) // step * step
             statistics_rows(points, order, low, high, means[cell], n_squares, local, norms)
+            for j in range(low, high):  # what they were is wanted when the products are done
+                hint_row(winners, int(order[j]))
             all_known = True
             if in_steps is not None:
                 all_known = not paired
                 if paired:
                     survey_in_steps(
                         n, n_winners, local, rows, constants, norms, row_pairs, row_units, units, indices, columns,
-                        costs, best,
+                        near, best,
                     )  # fmt: skip
             if all_known:
                 survey(width, local, rows, constants, norms, indices, columns, costs, best)
@@ -205,7 +208,7 @@ def search_tasks(
                     smallest_keys(n_winners, width, costs, indices, best)
             n_absent = choose_winners(
                 n, best, mask, costs, all_known, rows, local, is_far, some_far, candidates[cell], position, order,
-                low, winners, slots, near, absent, holder, missing,
+                low, winners, slots, near, absent, holder, there, missing,
             )  # fmt: skip
             choose_absent(
                 n_absent, absent, absent_rows, absent_costs, points, means, precisions, offsets, order, low, slots,

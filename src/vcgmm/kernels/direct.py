@@ -46,16 +46,16 @@ def _emit_one(context: Any, builder: Any, signature: Any, arguments: Any) -> Any
 
 
 def _emit_few(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    """Of the rows that keys name, written where they belong."""
+    """Of the rows that keys name."""
     v = Vectors(context, builder, signature.args[0].dtype)
-    rows, points, best, costs = (v.array(signature.args[k], arguments[k]) for k in (0, 1, 3, 5))
+    rows, points, best, near = (v.array(signature.args[k], arguments[k]) for k in (0, 1, 3, 5))
     j, mask = arguments[2], arguments[4]
     key: ir.IntType = context.get_value_type(signature.args[3].dtype)
     keys = (v.number_at(best, key, v.beyond(j, k * LANES)) for k in range(FEW))
     slots = [builder.and_(one, mask) for one in keys]
     slots = [slot if key.width == v.whole.width else builder.sext(slot, v.whole) for slot in slots]
-    for slot, square in zip(slots, _squares(v, rows, slots, points, j), strict=True):
-        builder.store(square, v.address(costs, v.number, slot, j), align=v.size)
+    for k, square in enumerate(_squares(v, rows, slots, points, j)):
+        builder.store(square, v.address(near, v.number, None, v.beyond(j, k * LANES)), align=v.size)
     return context.get_dummy_value()
 
 
@@ -65,10 +65,10 @@ def _typed_one(_typing: Any, rows: Any, _slot: Any, points: Any, _j: Any) -> Any
     return rows.dtype(rows, types.int64, points, types.int64), _emit_one
 
 
-def _typed_few(_typing: Any, rows: Any, points: Any, _j: Any, best: Any, _mask: Any, costs: Any) -> Any:
+def _typed_few(_typing: Any, rows: Any, points: Any, _j: Any, best: Any, _mask: Any, near: Any) -> Any:
     """As `squares_to_few`, where it is compiled."""
-    require_alike(rows, points, costs)
-    return types.void(rows, points, types.int64, best, best.dtype, costs), _emit_few
+    require_alike(rows, points, near)
+    return types.void(rows, points, types.int64, best, best.dtype, near), _emit_few
 
 
 def _plainly(rows: np.ndarray, slot: int, points: np.ndarray, j: int) -> float:
@@ -78,19 +78,19 @@ def _plainly(rows: np.ndarray, slot: int, points: np.ndarray, j: int) -> float:
 
 
 def _few_plainly(
-    rows: np.ndarray, points: np.ndarray, j: int, best: np.ndarray, mask: int, costs: np.ndarray
+    rows: np.ndarray, points: np.ndarray, j: int, best: np.ndarray, mask: int, near: np.ndarray
 ) -> None:
     """The second in plain Python."""
-    for slot in best[j : FEW * LANES : LANES] & mask:
-        costs[slot, j] = _plainly(rows, slot, points, j)
+    for k, slot in enumerate(best[j : FEW * LANES : LANES] & mask):
+        near[k, j] = _plainly(rows, slot, points, j)
 
 
 #: square_to(rows, slot, points, j) = ||rows[slot] - points[j]||^2; points may have more features, which are not
 #: looked at.  Arrays are C-ordered and of one type; nobody checks that they are large enough.
 square_to: Callable[..., float]
 
-#: squares_to_few(rows, points, j, best, mask, costs): the same for the rows that the FEW least keys of point j
-#: name (`selection`), as costs[slot, j].
+#: squares_to_few(rows, points, j, best, mask, near): the same for the rows that the FEW least keys of point j name
+#: (`selection`), as near[k, j] of a (FEW, LANES) matrix.
 squares_to_few: Callable[..., None]
 
 if cast("Any", config).DISABLE_JIT:

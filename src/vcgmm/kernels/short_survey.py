@@ -134,7 +134,7 @@ def survey_in_steps(
     units: np.ndarray,
     indices: np.ndarray,
     scratch: np.ndarray,
-    costs: np.ndarray,
+    near: np.ndarray,
     best: np.ndarray,
 ) -> None:
     """The least keys of points by costs that are rounded, and the costs of those directly.
@@ -150,7 +150,7 @@ def survey_in_steps(
     units : (>= n,) float32, scratch
     indices : (m + 2,) int32 or int64, IN, from `selection.key_indices`
     scratch : (>= VECTORS lanes (P + W / 2),) float32
-    costs : (m, LANES) float32, OUT, of those asked for
+    near : (n_winners, LANES) float32, OUT, costs of those asked for
     best : (>= FEW LANES,) int32 or int64, OUT, as in `survey`
     """
     width, n_pairs, room = VECTOR_BYTES // norms.itemsize, row_pairs.shape[1], points.shape[1] // 2
@@ -168,8 +168,7 @@ def survey_in_steps(
     mask = ~indices[-2]
     for j in range(n):
         if n_winners == FEW:
-            squares_to_few(rows, points, j, best, mask, costs)
+            squares_to_few(rows, points, j, best, mask, near)
             continue
         for k in range(n_winners):
-            slot = np.int64(best[k * LANES + j] & mask)
-            costs[slot, j] = square_to(rows, slot, points, j)
+            near[k, j] = square_to(rows, np.int64(best[k * LANES + j] & mask), points, j)

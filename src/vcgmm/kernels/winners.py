@@ -8,10 +8,9 @@ from .bits import lowest_bit
 from .costs import costs_of_pairs
 from .direct import square_to
 from .exponential import exp_below_zero
-from .first_look import first_look
+from .first_look import AT_A_LOOK, first_look, look_up
 from .jit import part
 from .selection import FEW, LANES
-from .vectors import VECTOR_BYTES
 
 
 @part
@@ -103,29 +102,34 @@ def choose_for(
 def compare_left(
     first: int,
     costs: np.ndarray,
+    all_known: bool,
     rows: np.ndarray,
     points: np.ndarray,
-    position: np.ndarray,
-    order: np.ndarray,
-    low: int,
-    winners: np.ndarray,
     near: np.ndarray,
+    there: np.ndarray,
     missing: np.ndarray,
 ) -> np.int64:
-    """Costs, directly, of old winners on the list that are not among the new ones, for a vector of points.
+    """Look at the old winners on the list that are not among the new ones, of a vector of points.
+
+    Parameters
+    ----------
+    first : int, IN, the first of the points
+    costs, all_known, rows, points, near : as in `choose_winners`
+    there, missing : IN, from `look_up` and `first_look`
 
     Returns
     -------
     int64, with a bit for each point of which one costs less than the dearest new one
     """
-    odd, last = np.int64(0), winners.shape[1] - 1
-    for k in range(winners.shape[1]):
+    odd, last = np.int64(0), near.shape[0] - 1
+    for k in range(near.shape[0]):
         left = missing[FEW + k]
         while left != 0:
             bit = lowest_bit(left)
             j = first + bit
-            slot = np.int64(position[winners[order[low + j], k]])
-            costs[slot, j] = square_to(rows, slot, points, j)
+            slot = np.int64(there[k, j])
+            if not all_known:
+                costs[slot, j] = square_to(rows, slot, points, j)
             one = np.int64(1) << np.int64(bit)
             left &= ~one
             if costs[slot, j] < near[last, j]:
@@ -153,6 +157,7 @@ def choose_winners(
     near: np.ndarray,
     absent: np.ndarray,
     holder: np.ndarray,
+    there: np.ndarray,
     missing: np.ndarray,
 ) -> int:
     """The new K(n) of a block as far as products tell: of its candidates and the old K(n), the least cost first.
@@ -162,9 +167,10 @@ def choose_winners(
     n : int, IN, points in the block
     best : (>= C' LANES,) int, IN, from `survey`
     mask : int, IN, the bits of a key that hold the index
-    costs : (L', LANES) float, IN/OUT, likewise; those of old winners are added where they are not known
-    all_known : bool, IN, whether these are costs of all candidates; else of the best, and distances
-    rows, points : (L', D) and (>= n, >= D) float, IN, of which those of old winners are taken then
+    costs : (L', LANES) float, IN, likewise; scratch where not all are known
+    all_known : bool, IN, whether these are costs of all candidates; else `near` holds those of the best already,
+        which are distances, and C' <= FEW
+    rows, points : (L', D) and (>= n, >= D) float, IN, whose distances are costs of old winners then
     is_far : (L',) bool or None, IN, candidates for which products are not good; None: there are never any
     some_far : bool, IN, whether there are any
     list_of_candidates : (L,) int32, IN
@@ -172,10 +178,10 @@ def choose_winners(
     order, low : IN, point j of the block is row order[low + j]
     winners : (N', C') int32, IN, the old K(n), -1 where not known
     slots : (C', B) int64, OUT, place in the candidate list; as `near`, with memory for FEW rows
-    near : (C', B) float, OUT, costs, ascending
+    near : (C', B) float, OUT, costs, ascending; IN as well where not all are known
     absent : (2, 2 C' B) int64, OUT, pairs of a point j and a cluster whose cost is to be computed directly
     holder : (L',) int32, scratch, the last point that had a candidate among its winners
-    missing : (2 FEW,) int64, scratch
+    there, missing : (FEW, LANES) int32 and (2 FEW,) int64, scratch
 
     Returns
     -------
@@ -183,16 +189,14 @@ def choose_winners(
     """
     n_absent = int(np.int64(0))
     holder[:] = -1
-    width = VECTOR_BYTES // costs.itemsize
-    for first in range(0, n, width):
-        odd = (np.int64(1) << np.int64(min(width, n - first))) - np.int64(1)  # all of them
-        if not some_far and winners.shape[1] <= FEW:
-            look = first_look(
-                best, mask, costs, all_known, position, order, low, first, n, winners, slots, near, missing
-            )
-            odd = np.int64(look)
-            if not all_known:
-                odd |= compare_left(first, costs, rows, points, position, order, low, winners, near, missing)
+    looks = not some_far and winners.shape[1] <= FEW
+    if looks:
+        look_up(n, best, mask, costs, all_known, position, order, low, winners, slots, near, there)
+    for first in range(0, n, AT_A_LOOK):
+        odd = (np.int64(1) << np.int64(min(AT_A_LOOK, n - first))) - np.int64(1)  # all of them
+        if looks:
+            look = first_look(best, mask, first, n, winners.shape[1], near, there, missing)
+            odd = np.int64(look) | compare_left(first, costs, all_known, rows, points, near, there, missing)
             for k in range(winners.shape[1]):
                 gone = missing[k] & ~odd
                 while gone != 0:
@@ -205,6 +209,9 @@ def choose_winners(
         while odd != 0:
             bit = lowest_bit(odd)
             j = first + bit
+            if not all_known:
+                for k in range(winners.shape[1]):
+                    costs[slots[k, j], j] = near[k, j]
             n_absent = choose_for(
                 j, best, mask, costs, is_far, list_of_candidates, position, winners, order[low + j], slots, near,
                 n_absent, absent, holder,
