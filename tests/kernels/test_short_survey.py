@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vcgmm.kernels.selection import FEW, LANES, NARROW, key_indices, key_type
-from vcgmm.kernels.short_survey import LARGEST, shorten_each, survey_in_steps
+from vcgmm.kernels.short_survey import LARGEST, are_in_reach, shorten_each, survey_in_steps
 from vcgmm.kernels.vectors import ROWS, VECTORS, lanes
 
 pytestmark = pytest.mark.interpreted
@@ -78,6 +78,13 @@ def test_every_row_is_rounded_in_steps_of_its_own(seed: int, D: int, scale: floa
 def test_a_row_that_is_none_or_next_to_nothing_becomes_0() -> None:
     pairs, _ = shortened(np.array([[0, 0, 0], [1e-21, 0, 0]], np.float32))
     assert not pairs.any()
+
+
+@pytest.mark.parametrize(("square", "answer"), [(0.9e37, True), (1.1e37, False), (np.inf, False), (np.nan, False)])
+def test_rows_of_enormous_norms_are_out_of_reach(square: float, answer: bool) -> None:
+    norms = np.array([0, 1e20, square, np.inf], np.float32)
+    assert are_in_reach(3, norms) == answer
+    assert are_in_reach(2, norms)
 
 
 # ------------------------------------------------------------------------------------------------------ candidates

@@ -82,7 +82,8 @@ def test_wide_rows_give_the_same_bits(truncation: int) -> None:
     """Large cells are searched by short integers, small ones by floats, whoever has them."""
     rng = np.random.default_rng(2)
     means = rng.normal(size=(30, 70))
-    sizes = rng.integers(5, 400, 30)  # some are cut into several tasks
+    sizes = rng.integers(5, 400, 30)
+    sizes[3] = 5000  # which is cut into several tasks
     X = (np.repeat(means, sizes, axis=0) + rng.normal(size=(sizes.sum(), 70))).astype(np.float32)
     X = X[rng.permutation(len(X))]
     models = [fitted(X, None, n, n_components=30, coreset_size=None, truncation=truncation) for n in (1, 2, 3)]

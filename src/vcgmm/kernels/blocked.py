@@ -21,7 +21,7 @@ from .costs import dearest, natural_rows, statistics_rows
 from .jit import kernel, part
 from .prefetch import hint_row
 from .selection import FEW, LANES, smallest_keys
-from .short_survey import shorten_each, survey_in_steps
+from .short_survey import are_in_reach, shorten_each, survey_in_steps
 from .survey import survey
 from .vectors import VECTOR_BYTES, VECTORS, aligned
 from .winners import choose_absent, choose_winners, truncated_posterior
@@ -104,7 +104,8 @@ def search_tasks(
     scatters : (C, 2, V) float64 or None, IN/OUT, sum of gamma s (y - mu_c)^2 in two parts, for the caller to add
     masses : (C,) float64, IN/OUT, sum of gamma s
     facts : (n_tasks, 6) float64, OUT, sums over the task's points of gamma log sum exp(-cost precision),
-        gamma s cost, gamma cost of the first winner, and gamma; points whose first winner changed; costs computed
+        gamma s cost, gamma cost of the first winner, and gamma; points whose first winner changed; costs computed,
+        each once, also where it was found by short integers and then taken directly
     """
     n_clusters, n_features = means.shape
     n_slots = indices.shape[0] - 2  # candidates, and some that are none to make their number a multiple
@@ -183,7 +184,7 @@ def search_tasks(
         facts[task] = 0.0
         begin, end = task_start[task], task_start[task + 1]
         if in_steps is not None:
-            paired = in_steps and end - begin >= POINTS
+            paired = in_steps and end - begin >= POINTS and are_in_reach(n_candidates, squares)
             if paired and not are_pairs:
                 shorten_each(n_candidates, rows, squares, row_pairs, row_units)
                 are_pairs = True

@@ -16,7 +16,7 @@ from numba import config
 from numba.core import types
 from numba.extending import intrinsic
 
-from .vectors import Vectors
+from .vectors import Vectors, require_alike
 
 
 def _emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -30,6 +30,7 @@ def _emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
 
 def _typed(_typing: Any, array: Any, _place: Any) -> Any:
     """As `fetch`, where it is compiled."""
+    require_alike(array)
     return array.dtype(array, types.int64), _emit
 
 

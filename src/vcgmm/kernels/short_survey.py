@@ -1,9 +1,9 @@
-"""`survey` of wide rows by short integers: who is among the five of least cost, and what these cost as floats.
+"""`survey` of wide rows by short integers: who is among those of least cost, and what these cost as floats.
 
 Every row is rounded in steps of its own, 1 / LARGEST of its norm, so none is too long or too short for it.  A cost
 is then off by some 3e-5 of the product of both norms, about as much as keys leave away of it.  By so much may a
 candidate that was left out cost less than one that was found.  Costs of those found, and of old winners, are taken
-directly: nothing else is rounded, and an old winner still gives way only to what costs less.
+directly: nothing else is rounded, and an old winner still gives way only to what costs no more.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from numba import config
 from numba.core import types
 from numba.extending import intrinsic
 
+from .costs import dearest
 from .direct import square_to, squares_to_few
 from .jit import part
 from .selection import FEW, LANES, pack
@@ -104,15 +105,27 @@ _one_vector, _some_vectors = (
 
 
 @part
+def are_in_reach(n: int, squares: np.ndarray) -> bool:
+    """Whether squared norms of the first n rows are so small that no distance to one comes near the largest float.
+
+    A candidate beyond would cost infinitely much, or more than one that is none.
+    """
+    limit, are = squares.dtype.type(dearest(squares.itemsize) / 16), True
+    for i in range(n):
+        are &= squares[i] <= limit
+    return are
+
+
+@part
 def shorten_each(n: int, rows: np.ndarray, squares: np.ndarray, pairs: np.ndarray, units: np.ndarray) -> None:
-    """The first n rows in steps of their own.
+    """The first n rows in steps of their own, which there are for squared norms `are_in_reach`.
 
     Parameters
     ----------
     n : int, IN
     rows : (>= n, >= D) float32, IN, 0 from feature D on
     squares : (>= n,) float32, IN, their squared norms
-    pairs : (>= n, >= (D + 1) // 2) float32, OUT, bits of pairs
+    pairs : (>= n, >= (D + 1) // 2) float32, OUT, bits of pairs; what comes after an odd D is left as it is
     units : (>= n,) float32, OUT, a step of each
     """
     for i in range(n):

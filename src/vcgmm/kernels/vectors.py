@@ -150,19 +150,6 @@ class Vectors:
         """One number of a vector, of any type."""
         return self.builder.load(self.address(array, kind, None, place), align=_bytes(kind))
 
-    def gather(self, array: Any, kind: Any, places: Any, wanted: Any, otherwise: float) -> Any:
-        """Numbers of an array, as it lies in memory, from places (a vector of 64 bits) where they are wanted."""
-        builder, many, small = self.builder, ir.VectorType(kind, self.width), ir.IntType(32)
-        pointers = ir.VectorType(kind.as_pointer(), self.width)
-        begin = self.spread(builder.ptrtoint(array.data, self.whole))
-        offsets = builder.mul(places, self.spread(self.index(_bytes(kind))))
-        function = self._function(
-            f"llvm.masked.gather.{_suffix(many)}.v{self.width}p0", many, [pointers, small, wanted.type, many]
-        )
-        fetched = builder.inttoptr(builder.add(begin, offsets), pointers)
-        nothing = ir.Constant(many, [otherwise] * self.width)
-        return builder.call(function, [fetched, ir.Constant(small, _bytes(kind)), wanted, nothing])
-
     def load_where(self, array: Any, kind: Any, row: Any, column: Any, wanted: Any) -> Any:
         """Numbers that follow each other, 0 where they are not wanted; those need not be there.
 

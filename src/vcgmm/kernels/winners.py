@@ -165,7 +165,7 @@ def choose_winners(
     Parameters
     ----------
     n : int, IN, points in the block
-    best : (>= C' LANES,) int, IN, from `survey`
+    best : (>= FEW LANES and >= C' LANES,) int, IN, from `survey`
     mask : int, IN, the bits of a key that hold the index
     costs : (L', LANES) float, IN, likewise; scratch where not all are known
     all_known : bool, IN, whether these are costs of all candidates; else `near` holds those of the best already,
@@ -177,8 +177,8 @@ def choose_winners(
     position : (C,) int32, IN, place of a cluster in the candidate list, or -1 for one that is not on it or far
     order, low : IN, point j of the block is row order[low + j]
     winners : (N', C') int32, IN, the old K(n), -1 where not known
-    slots : (C', B) int64, OUT, place in the candidate list; as `near`, with memory for FEW rows
-    near : (C', B) float, OUT, costs, ascending; IN as well where not all are known
+    slots : (C', B) int64, OUT, place in the candidate list
+    near : (C', B) float, with memory for FEW rows, OUT, costs, ascending; IN as well where not all are known
     absent : (2, 2 C' B) int64, OUT, pairs of a point j and a cluster whose cost is to be computed directly
     holder : (L',) int32, scratch, the last point that had a candidate among its winners
     there, missing : (FEW, LANES) int32 and (2 FEW,) int64, scratch
