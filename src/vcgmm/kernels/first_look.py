@@ -20,7 +20,7 @@ from numba.extending import intrinsic
 from .jit import part
 from .one_by_one import fetch
 from .selection import FEW, LANES
-from .vectors import VECTOR_BYTES, Vectors
+from .vectors import VECTOR_BYTES, Vectors, bytes_of
 
 #: Points of one look, as many as there are numbers of 32 bits in a vector.
 AT_A_LOOK = VECTOR_BYTES // 4
@@ -29,24 +29,17 @@ AT_A_LOOK = VECTOR_BYTES // 4
 NOT_LISTED, NOT_KNOWN = -1, -2
 
 
-def _size(kind: Any) -> int:
-    """Bytes of a number."""
-    return kind.width // 8 if isinstance(kind, ir.IntType) else 8 if isinstance(kind, ir.DoubleType) else 4
-
-
 def _emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     """Comparisons of vectors of AT_A_LOOK numbers, whatever their type."""
-    best, near, there, missing = (
-        Vectors(context, builder, types.int32).array(signature.args[k], arguments[k]) for k in (0, 5, 6, 7)
-    )
-    mask, first, n, n_winners = arguments[1:5]
     v = Vectors(context, builder, types.int32)
+    best, near, there, missing = (v.array(signature.args[k], arguments[k]) for k in (0, 5, 6, 7))
+    mask, first, n, n_winners = arguments[1:5]
     key, cost = (context.get_value_type(signature.args[k].dtype) for k in (0, 5))
 
     def load(array: Any, kind: Any, k: int) -> Any:
         """The k-th of all points."""
         address = v.address(array, ir.VectorType(kind, AT_A_LOOK), None, v.beyond(first, k * LANES))
-        return builder.load(address, align=_size(kind))
+        return builder.load(address, align=bytes_of(kind))
 
     def number(value: int) -> Any:
         """The same for all points."""

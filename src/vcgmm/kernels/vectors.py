@@ -53,14 +53,14 @@ def require_alike(*arrays: Any) -> None:
         raise TypingError(f"arrays are to be C-ordered and of one type, not {arrays}")
 
 
-def _bytes(kind: Any) -> int:
+def bytes_of(kind: Any) -> int:
     """Of a number."""
     return kind.width // 8 if isinstance(kind, ir.IntType) else 8 if isinstance(kind, ir.DoubleType) else 4
 
 
 def _suffix(kind: Any) -> str:
     """A type of vectors, as names of LLVM's functions end."""
-    return f"v{kind.count}{'i' if isinstance(kind.element, ir.IntType) else 'f'}{8 * _bytes(kind.element)}"
+    return f"v{kind.count}{'i' if isinstance(kind.element, ir.IntType) else 'f'}{8 * bytes_of(kind.element)}"
 
 
 #: Flags of an operation that is not to be taken apart: numba gives a kernel's, which may reorder sums, to all that
@@ -148,7 +148,7 @@ class Vectors:
 
     def number_at(self, array: Any, kind: Any, place: Any) -> Any:
         """One number of a vector, of any type."""
-        return self.builder.load(self.address(array, kind, None, place), align=_bytes(kind))
+        return self.builder.load(self.address(array, kind, None, place), align=bytes_of(kind))
 
     def load_where(self, array: Any, kind: Any, row: Any, column: Any, wanted: Any) -> Any:
         """Numbers that follow each other, 0 where they are not wanted; those need not be there.
@@ -162,7 +162,7 @@ class Vectors:
         name = f"llvm.masked.load.{_suffix(many)}.p0"
         function = self._function(name, many, [pointer.type, small, wanted.type, many])
         nothing = ir.Constant(many, [0] * self.width)
-        return self.builder.call(function, [pointer, ir.Constant(small, _bytes(kind)), wanted, nothing])
+        return self.builder.call(function, [pointer, ir.Constant(small, bytes_of(kind)), wanted, nothing])
 
     def first_lanes(self, n: Any) -> Any:
         """Whether a number is one of the first n of a vector."""
