@@ -1,8 +1,8 @@
 """Numbers of an array fetched one by one.
 
-Where a loop reads numbers that lie anywhere, LLVM has many of them fetched by one instruction.  That may take longer
-than to fetch them one after the other: three times as long on Cascade Lake, where it was measured.  A loop with one
-such fetch in it stays as it is.
+Where a loop reads numbers that lie anywhere, LLVM has many of them fetched by one instruction.  That may take
+longer than to fetch them one after the other: up to three times as long on Cascade Lake, where it was measured.  A
+loop with one such fetch in it stays as it is.
 """
 
 from __future__ import annotations
