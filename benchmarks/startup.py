@@ -15,8 +15,9 @@ import sys
 import tempfile
 from importlib.util import find_spec
 
-#: So few that all are candidates of all, and so many that they have to be linked, which more kernels do.
-CLUSTERS = (50, 500)
+#: Clusters and features: so few that all are candidates of all, so many that they have to be linked, which more
+#: kernels do, and rows so wide that short integers are compared.
+FITS = ((50, 10), (500, 10), (500, 64))
 
 CODE = """
 import sys
@@ -27,7 +28,7 @@ others = time.perf_counter()
 import numpy as np
 from vcgmm import VCGMM
 imported = time.perf_counter()
-X = np.random.default_rng(0).normal(size=(10_000, 10)).astype(np.float32)
+X = np.random.default_rng(0).normal(size=(10_000, int(sys.argv[2]))).astype(np.float32)
 VCGMM(int(sys.argv[1]), random_state=0).fit(X)
 first = time.perf_counter()
 VCGMM(int(sys.argv[1]), random_state=0).fit(X)
@@ -42,18 +43,18 @@ def main() -> None:
     package = find_spec("vcgmm")
     for folder in (package and package.submodule_search_locations) or ():
         compileall.compile_dir(folder, quiet=1)
-    for n_clusters in CLUSTERS:
+    for n_clusters, n_features in FITS:
         with tempfile.TemporaryDirectory() as cache:
             for name in ("empty cache", "warm cache"):
                 environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
                 result = subprocess.run(
-                    [sys.executable, "-c", CODE, str(n_clusters)],
+                    [sys.executable, "-c", CODE, str(n_clusters), str(n_features)],
                     env=environment,
                     capture_output=True,
                     check=True,
                     text=True,
                 )
-                print(f"{n_clusters} clusters, {name}: {result.stdout.strip()}", flush=True)
+                print(f"{n_clusters} clusters, {n_features} features, {name}: {result.stdout.strip()}", flush=True)
 
 
 if __name__ == "__main__":

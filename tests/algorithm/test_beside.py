@@ -14,14 +14,20 @@ import numpy as np
 import pytest
 
 from vcgmm.algorithm import beside
+from vcgmm.algorithm.cells import FEW
 from vcgmm.algorithm.first_e_step import first_e_step
 from vcgmm.kernels.blocked import search_tasks
+from vcgmm.kernels.short_survey import FEATURES
 
-FLOAT32 = np.dtype(np.float32)
+FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
+
+#: Features, clusters and winners of a fit.
+SIZES = 10, 50, 3
 compiled_only = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
 
-#: A fit with a cache of its own: which kernels it had to compile itself, and whether another process was asked.
+#: A fit with a cache of its own: whether another process was asked, and which kernels it had to compile itself.
 FIT = """
+import sys
 import numpy as np
 from numba.core import event
 from vcgmm import VCGMM
@@ -36,37 +42,48 @@ class Compiled(event.Listener):
 names, started = [], []
 event.register("numba:compile", Compiled())
 begin = beside.subprocess.Popen
-beside.subprocess.Popen = lambda *a, **k: started.append(1) or begin(*a, **k)
-X = np.random.default_rng(0).normal(size=(400, 3)).astype(np.float32)
-VCGMM(6, init=X[:6], n_threads=2, random_state=0, verbose=1).fit(X)
-print(len(started), "search_tasks" in names, "quick_block_moments" in names)
-print(beside._is_compiled(beside.search_tasks, np.dtype("float64")))
+beside.subprocess.Popen = lambda *a, **k: started.append("asked") or begin(*a, **k)
+n_features, n_clusters = map(int, sys.argv[1:])
+X = np.random.default_rng(0).normal(size=(800, n_features)).astype(np.float32)
+VCGMM(n_clusters, init=X[:n_clusters], n_threads=2, random_state=0, verbose=1).fit(X)
+print(*started, *names)
 """
 
+#: What no fit is to compile by itself, and what it is.
+BESIDE = {"search_tasks", "place_points", "two_nearest", "pair_moves", "turn_round", "join_neighbourhoods"}
+ITSELF = "quick_block_moments"
 
-def fit_with(cache: Path) -> tuple[list[str], bool]:
+
+def fit_with(cache: Path, n_features: int, n_clusters: int) -> tuple[set[str], bool]:
     told = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", FIT],
+        [sys.executable, "-W", "ignore", "-c", FIT, str(n_features), str(n_clusters)],
         env={**os.environ, "NUMBA_CACHE_DIR": str(cache)},
         capture_output=True,
         text=True,
         check=True,
     )
-    return told.stdout.split(), "Kernels are compiled first" in told.stderr
+    return set(told.stdout.split()), "Kernels are compiled first" in told.stderr
 
 
 @compiled_only
 @pytest.mark.skipif(beside.available_threads() < 2, reason="one CPU: nobody is asked")
-def test_what_another_process_compiles_is_what_a_first_fit_uses(tmp_path: Path) -> None:
-    assert fit_with(tmp_path) == (["1", "False", "True", "False"], True)  # of E-steps nothing was left to compile
-    assert fit_with(tmp_path) == (["0", "False", "False", "False"], False)
+@pytest.mark.parametrize(("n_features", "n_clusters"), [(3, 6), (FEATURES, FEW + 1)])
+def test_what_another_process_compiles_is_what_a_first_fit_uses(
+    tmp_path: Path, n_features: int, n_clusters: int
+) -> None:
+    words, was_told = fit_with(tmp_path, n_features, n_clusters)
+    assert {"asked", ITSELF} <= words
+    assert not BESIDE & words
+    assert was_told
+    assert fit_with(tmp_path, n_features, n_clusters) == (set(), False)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 def test_ctrl_c_is_not_meant_for_the_other_process() -> None:
-    program = beside.PROGRAM.replace("first_e_step(sys.argv[1])", "signal.raise_signal(signal.SIGINT)")
-    assert "raise_signal" in program
-    command = [sys.executable, "-c", program, "float32", *sys.path]
+    first_line, *_, last_line = beside.PROGRAM.strip().splitlines()
+    assert (first_line, last_line[:13]) == ("import signal", "first_e_step(")
+    program = beside.PROGRAM.replace(last_line, "signal.raise_signal(signal.SIGINT)")
+    command = [sys.executable, "-c", program, "float32", "2", "3", "", beside.PACKAGE, *sys.path]
     told = subprocess.run(command, capture_output=True, check=False)
     assert (told.returncode, told.stderr) == (0, b"")
 
@@ -119,20 +136,41 @@ def started(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Started]]:
 
 def test_a_process_is_started_once_for_each_type_and_waited_for_once(started: list[Started]) -> None:
     beside.wait()  # there is none
-    assert [beside.begin(FLOAT32, 2) for _ in range(2)] == [True, False]
-    assert [process.command[3] for process in started] == ["float32"]
+    assert [beside.begin(FLOAT32, *SIZES, 2) for _ in range(2)] == [True, False]
+    assert len(started) == 1
     assert started[0].command[0] == sys.executable
-    assert started[0].command[4:] == sys.path
+    assert started[0].command[3:] == ["float32", "10", "3", "", beside.PACKAGE, *sys.path]
     for _ in range(2):
         beside.wait()
-    beside.begin(np.dtype(np.float64), 2)
+    beside.begin(FLOAT64, *SIZES, 2)
     assert [process.waited for process in started] == [1, 0]
 
 
 def test_a_second_type_waits_for_the_first(started: list[Started]) -> None:
-    beside.begin(FLOAT32, 2)
-    beside.begin(np.dtype(np.float64), 2)
+    beside.begin(FLOAT32, *SIZES, 2)
+    beside.begin(FLOAT64, *SIZES, 2)
     assert [process.waited for process in started] == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "told"),
+    [
+        ((1000, 50, 5), [str(FEATURES), "5", ""]),  # wider rows need no other kernels
+        ((10, FEW, 100), ["10", "6", ""]),  # nor do more winners
+        ((10, FEW + 1, 3), ["10", "3", "join"]),
+    ],
+)
+def test_it_is_told_what_kernels_depend_on(
+    started: list[Started], sizes: tuple[int, int, int], told: list[str]
+) -> None:
+    beside.begin(FLOAT32, *sizes, 2)
+    assert started[0].command[4:7] == told
+
+
+def test_wide_rows_are_looked_after_on_their_own(started: list[Started]) -> None:
+    found = [beside.begin(FLOAT32, n_features, 50, 3, 2) for n_features in (10, FEATURES - 1, FEATURES, 10)]
+    assert found == [True, False, True, False]
+    assert not beside.begin(FLOAT32, FEATURES, 50, 100, 2)  # whose winners are too many for steps
 
 
 @pytest.mark.parametrize(
@@ -150,22 +188,22 @@ def test_only_a_python_is_started(
 ) -> None:
     monkeypatch.setattr(sys, "executable", executable)
     monkeypatch.setattr(sys, "frozen", frozen, raising=False)
-    beside.begin(FLOAT32, 2)
+    beside.begin(FLOAT32, *SIZES, 2)
     assert len(started) == n_started
 
 
 def test_a_process_that_hangs_is_given_up(started: list[Started], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(beside.subprocess, "Popen", Hanging)
-    beside.begin(FLOAT32, 2)
+    beside.begin(FLOAT32, *SIZES, 2)
     beside.wait()
     assert beside._process is None
     assert not started
 
 
 def test_with_one_cpu_nobody_is_asked(started: list[Started], monkeypatch: pytest.MonkeyPatch) -> None:
-    assert beside.begin(np.dtype(np.float64), 1)  # which has to be compiled all the same
+    assert beside.begin(FLOAT64, *SIZES, 1)  # which has to be compiled all the same
     monkeypatch.setattr(beside, "available_threads", lambda: 1)
-    assert beside.begin(FLOAT32, 2)
+    assert beside.begin(FLOAT32, *SIZES, 2)
     assert not started
 
 
@@ -176,14 +214,14 @@ def test_where_none_can_be_started_nothing_is_waited_for(
         raise PermissionError("no")
 
     monkeypatch.setattr(beside.subprocess, "Popen", refused)
-    beside.begin(FLOAT32, 2)
+    beside.begin(FLOAT32, *SIZES, 2)
     beside.wait()
     assert beside._process is None
 
 
 @compiled_only
 def test_it_is_known_what_has_been_compiled() -> None:
-    first_e_step("float32")
-    assert beside._is_compiled(search_tasks, FLOAT32)
-    assert not beside._is_compiled(search_tasks, np.dtype(np.int32))  # of which other arguments are
-    assert beside._is_compiled(first_e_step, FLOAT32)  # no kernel: as where numba does not tell
+    first_e_step("float32", FEATURES, 3, join=True)
+    assert beside._is_compiled(search_tasks, FLOAT32, True)
+    assert not beside._is_compiled(search_tasks, np.dtype(np.int32), False)  # of which other arguments are
+    assert beside._is_compiled(first_e_step, FLOAT32, True)  # no kernel: as where numba does not tell

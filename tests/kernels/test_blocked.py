@@ -84,7 +84,7 @@ def search(
         search_tasks(
             first, last, task_cell, np.array([*task_start, len(p.Y)]), p.Y, p.gamma, order, p.candidates, p.mu,
             natural.precisions, natural.offsets, winners, -1.0 if sigma2 is None else 0.5 / sigma2, indices,
-            in_steps if p.Y.dtype == np.float32 else None, natural.farthest, rounding.shifts, rounding.scatters,
+            in_steps or None, natural.farthest, rounding.shifts, rounding.scatters,
             rounding.rows, rounding.masses, shifts[i], None, masses[i], facts,
         )  # fmt: skip
     return Found(winners, shifts.sum(axis=0), masses.sum(axis=0), facts.sum(axis=0))

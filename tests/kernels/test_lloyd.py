@@ -18,7 +18,7 @@ from vcgmm.kernels.lloyd import (
 )
 from vcgmm.kernels.nearest_tiles import padded
 from vcgmm.kernels.selection import LANES
-from vcgmm.kernels.shorts import FEATURES, LARGEST, PRODUCTS
+from vcgmm.kernels.shorts import FEATURES, LARGEST, PRODUCTS, may_be_short
 
 pytestmark = pytest.mark.interpreted
 
@@ -104,13 +104,13 @@ def test_all_rows_go_to_the_nearest_centre_run_by_run(n: int, dtype: type, rtol:
     labels, distances = np.full(n, -1, np.int32), np.full(n, -1, dtype)
     n_runs = -(-n // ROWS)
     for run in range(n_runs):
-        assign_rows(run, run + 1, rows, centres, labels, distances)
+        assign_rows(run, run + 1, rows, centres, None, labels, distances)
         assert (labels[(run + 1) * ROWS :] == -1).all()
     true = reference.squared_distances(rows.astype(np.float64), centres.astype(np.float64))
     np.testing.assert_array_equal(labels, true.argmin(axis=1))
     np.testing.assert_allclose(distances, true.min(axis=1), rtol=rtol, atol=rtol)
     together = np.empty_like(labels), np.empty_like(distances)
-    assign_rows(0, n_runs, rows, centres, *together)
+    assign_rows(0, n_runs, rows, centres, None, *together)
     np.testing.assert_array_equal(together[0], labels)
     np.testing.assert_array_equal(together[1], distances)
 
@@ -131,7 +131,7 @@ def test_wide_rows_go_to_the_nearest_centre_in_steps_of_their_run_or_as_floats()
     rows[ROWS + 7] *= 1000.0  # in steps of such a length the others of its run are nowhere
     centres = np.vstack([rows[:PRODUCTS], rng.normal(size=(3, FEATURES + 1))]).astype(np.float32)
     labels, distances = np.full(len(rows), -1, np.int32), np.full(len(rows), -1, np.float32)
-    assign_rows(0, 4, rows, centres, labels, distances)
+    assign_rows(0, 4, rows, centres, True, labels, distances)
     true = reference.squared_distances(rows.astype(np.float64), centres.astype(np.float64))
     for run in range(4):
         here = slice(run * ROWS, (run + 1) * ROWS)
@@ -189,7 +189,7 @@ def cluster(
     labels, distances = np.full(len(points), -1, np.int32), np.empty(len(points), points.dtype)
     cluster_cells(
         0, len(wanted), np.arange(len(wanted))[::turn].copy(), points, weights, order, start, seeds, centre_start,
-        sample_per_centre, n_steps, label, centres, labels, distances,
+        sample_per_centre, n_steps, label, may_be_short(points.shape[1]), centres, labels, distances,
     )  # fmt: skip
     return centres, labels, distances, seeds
 
@@ -267,7 +267,7 @@ def test_a_centre_that_loses_its_rows_stays() -> None:
     centres, labels, distances = np.empty((3, 1)), np.empty(3, np.int32), np.empty(3, np.float32)
     cluster_cells(
         0, 1, np.zeros(1, np.int64), points, np.ones(3), np.arange(3), np.array([0, 3]), np.array([0, 0, 2]),
-        np.array([0, 3]), 10, 1, True, centres, labels, distances,
+        np.array([0, 3]), 10, 1, True, None, centres, labels, distances,
     )  # fmt: skip
     np.testing.assert_allclose(centres[:, 0], [0.5, 0.0, 10.0])
     assert labels.tolist() == [1, 0, 2]

@@ -15,55 +15,77 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numba.core import types
 
 from ..kernels.blocked import search_tasks
+from ..kernels.selection import FEW as FEW_WINNERS
+from ..kernels.short_survey import FEATURES, pays
 from ..parallel import available_threads
+from .cells import FEW
 
-#: What the other process runs: nothing of the program that has called us.  Ctrl-C is meant for that one.
+#: What the other process runs: nothing of the program that has called us, nor of the package's first line, which
+#: imports all that users may ask for.  Ctrl-C is meant for the program.
 PROGRAM = """
 import signal
 import sys
+from types import ModuleType
 signal.signal(signal.SIGINT, signal.SIG_IGN)
-sys.path[:] = sys.argv[2:]
+dtype, n_features, truncation, join, package, *sys.path[:] = sys.argv[1:]
+sys.modules["vcgmm"] = vcgmm = ModuleType("vcgmm")
+vcgmm.__path__ = [package]
 from vcgmm.algorithm.first_e_step import first_e_step
-first_e_step(sys.argv[1])
+first_e_step(dtype, int(n_features), int(truncation), join=join == "join")
 """
+
+#: The folder that the package is in.
+PACKAGE = str(Path(__file__).parents[1])
 
 #: Seconds after which it is given up: it takes some ten.
 PATIENCE = 300.0
 
-#: The process, while it may run, and types of points that have been looked after.
+#: The process, while it may run, and what has been looked after: types of points, with or without steps.
 _process: subprocess.Popen[bytes] | None = None
-_asked: set[str] = set()
+_asked: set[tuple[str, bool]] = set()
 
 
-def begin(dtype: np.dtype[Any], n_threads: int) -> bool:
+def begin(dtype: np.dtype[Any], n_features: int, n_clusters: int, truncation: int, n_threads: int) -> bool:
     """Have E-steps over points of a type compiled by another process, unless somebody has compiled them already.
 
     Where there is one thread or one CPU, a fit compiles all by itself.
+
+    Parameters
+    ----------
+    dtype : dtype
+    n_features, n_clusters, truncation : int
+        Kernels are not the same for all of them.
+    n_threads : int
 
     Returns
     -------
     bool
         Whether it was found now that they have yet to be compiled, wherever that is done.
     """
-    if dtype.name in _asked:
+    in_steps = pays(dtype, n_features, truncation)
+    if (dtype.name, in_steps) in _asked:
         return False
-    _asked.add(dtype.name)
-    if _is_compiled(search_tasks, dtype):
+    _asked.add((dtype.name, in_steps))
+    if _is_compiled(search_tasks, dtype, in_steps):
         return False
     if min(n_threads, available_threads()) > 1 and _can_start_python():
-        _start(dtype)
+        _start(dtype, n_features, truncation, n_clusters > FEW)
     return True
 
 
-def _start(dtype: np.dtype[Any]) -> None:
+def _start(dtype: np.dtype[Any], n_features: int, truncation: int, join: bool) -> None:
     """Start the other process."""
     global _process
     wait()  # for the one before, of another type
+    # It need not be as many of either as there are: beyond these, kernels are the same.
+    sizes = min(n_features, FEATURES), min(truncation, FEW_WINNERS + 1)
+    what = dtype.name, *map(str, sizes), "join" if join else ""
     try:
         _process = subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, dtype.name, *sys.path],
+            [sys.executable, "-c", PROGRAM, *what, PACKAGE, *sys.path],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -88,14 +110,20 @@ def wait() -> None:
         _process = None
 
 
-def _is_compiled(kernel: Any, dtype: np.dtype[Any]) -> bool:
+def _is_compiled(kernel: Any, dtype: np.dtype[Any], in_steps: bool) -> bool:
     """Whether a kernel has been compiled for a type, in this process or another; yes where numba does not tell."""
     try:
         signatures = [*kernel.overloads, *(key[0] for key in kernel._cache._cache_file._load_index())]
     except (AttributeError, IndexError, OSError, TypeError):
         return True
-    tables = ([kind for kind in signature if getattr(kind, "ndim", 0) == 2] for signature in signatures)
-    return any(first.dtype.name == dtype.name for first, *_ in tables)  # which are the points
+    for signature in signatures:
+        points, *_ = (kind for kind in signature if getattr(kind, "ndim", 0) == 2)
+        # Of no other argument numba knows that it is a bool.
+        if points.dtype.name == dtype.name and in_steps == any(
+            isinstance(kind, types.Boolean) for kind in signature
+        ):
+            return True
+    return False
 
 
 def _can_start_python() -> bool:

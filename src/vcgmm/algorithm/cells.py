@@ -150,7 +150,7 @@ class Neighbourhoods:
         rng = generator(self.seed, update)
         n_evaluations = self._link(natural, rng) if linked else 0
         if linked or self.n_explore:
-            self._join(rng)
+            self.join(rng)
         return n_evaluations
 
     def link_anew(self) -> None:
@@ -216,7 +216,8 @@ class Neighbourhoods:
 
             self.workers.run(cut, 1 << level, MOVING * means.size)
 
-    def _join(self, rng: np.random.Generator) -> None:
+    def join(self, rng: np.random.Generator) -> None:
+        """Make candidates of the lists of neighbours that there are."""
         n_clusters = len(self.neighbors)
         explored = random_clusters((n_clusters, self.n_explore), n_clusters, rng)
         room = int(FOLLOWERS * self.nearest.shape[1])

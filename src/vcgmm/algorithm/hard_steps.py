@@ -16,7 +16,7 @@ from ..kernels.lloyd import ROWS, STEP_LENGTH, assign_rows
 from ..kernels.nearest import product_slack, squared_norms
 from ..kernels.nearest_tiles import HEIGHT
 from ..kernels.selection import LANES
-from ..kernels.shorts import FAR_ENOUGH, FEATURES, LARGEST, NOTHING, PRODUCTS, SHARE
+from ..kernels.shorts import FAR_ENOUGH, FEATURES, LARGEST, NOTHING, PRODUCTS, SHARE, may_be_short
 from ..parallel import MOVING, Workers
 from .cells import Neighbourhoods, sort_by_cluster
 from .extent import Extent
@@ -110,9 +110,8 @@ def scale_of_products(
     picks = np.searchsorted(running, running[-1] * rng.random(LOOKED_AT), side="right")  # each as it weighs
     some = points[np.minimum(picks, len(points) - 1)]
     distances = np.empty(len(some), points.dtype)
-    assign_rows(
-        0, -(-len(some) // ROWS), some, means.astype(points.dtype), np.empty(len(some), np.int32), distances
-    )
+    some_labels, in_steps = np.empty(len(some), np.int32), may_be_short(points.shape[1])
+    assign_rows(0, -(-len(some) // ROWS), some, means.astype(points.dtype), in_steps, some_labels, distances)
     squares = np.einsum("nd,nd->", some, some, dtype=np.float64)
     off = 2 * product_slack(points.dtype, points.shape[1]) * squares
     if not off <= MAY_BE_OFF * distances.sum(dtype=np.float64):

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..kernels.greedy import seed_cells
 from ..kernels.lloyd import cluster_cells
+from ..kernels.shorts import may_be_short
 from ..parallel import Workers
 
 #: Rows that D^2 sampling looks at for each seed.
@@ -133,11 +134,12 @@ def cluster_inside(
     k, sizes = np.diff(centre_start), np.diff(start)
     evaluations = np.minimum(sizes, sample * k) * k * steps + (sizes * k if label else 0)
     cells = dearest_first(evaluations)[: np.count_nonzero(evaluations)]
+    in_steps = may_be_short(points.shape[1])
 
     def work(_thread: int, first: int, last: int) -> None:
         cluster_cells(
-            first, last, cells, points, weights, order, start, seeds, centre_start, sample, steps, label, centres,
-            labels, distances,
+            first, last, cells, points, weights, order, start, seeds, centre_start, sample, steps, label,
+            in_steps, centres, labels, distances,
         )  # fmt: skip
 
     n_evaluations = int(evaluations.sum())

@@ -92,7 +92,8 @@ def run(
     keep : Keep, optional
     """
     begun = time.perf_counter()
-    if settings.search == "blocked" and beside.begin(settings.dtype, workers.n_threads):
+    sizes = rows.n_features, settings.n_components, settings.truncation
+    if settings.search == "blocked" and beside.begin(settings.dtype, *sizes, workers.n_threads):
         progress.note(COMPILING)
     n_passes = 1 if settings.coreset_size is None or settings.coreset_size >= rows.n_samples else 2
     progress.start("coreset", n_passes * rows.n_samples)

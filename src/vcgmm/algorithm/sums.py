@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..kernels.blocked import search_tasks
-from ..kernels.selection import FEW, key_indices, key_type
-from ..kernels.short_survey import FEATURES
+from ..kernels.selection import key_indices, key_type
+from ..kernels.short_survey import pays
 from ..parallel import Workers
 from .cells import cut_into_tasks
 from .extent import Rounding
@@ -140,8 +140,8 @@ class Sums:
         facts = np.zeros((len(task_cell), 6))
         farthest = natural.farthest
         in_steps = None  # not even compiled
-        if points.dtype == np.float32 and not natural.n_squares:
-            in_steps = points.shape[1] >= FEATURES and winners.shape[1] <= FEW
+        if not natural.n_squares and pays(points.dtype, points.shape[1], winners.shape[1]):
+            in_steps = True
 
         def work(thread: int, first: int, last: int) -> None:
             search_tasks(

@@ -19,6 +19,7 @@ import numpy as np
 
 from ..kernels.lloyd import ROWS, assign_rows
 from ..kernels.seeding import lower_distances
+from ..kernels.shorts import may_be_short
 from ..parallel import Workers
 from .cells import sort_by_cluster
 from .inside_cells import CARE, Care, cluster_inside, seed_inside
@@ -242,9 +243,10 @@ class Cells:
         if not label and len(seeds) == n_cells:  # else those that are missing go where labels say
             return
         centres = self.centres.astype(self.points.dtype)
+        in_steps = may_be_short(centres.shape[1])
 
         def work(_thread: int, first: int, last: int) -> None:
-            assign_rows(first, last, self.points, centres, self.labels, self.distances)
+            assign_rows(first, last, self.points, centres, in_steps, self.labels, self.distances)
 
         self.workers.run(work, -(-len(self.points) // ROWS), self.points.size * len(centres))
         self.n_evaluations += len(self.points) * len(centres)
@@ -283,7 +285,8 @@ class Cells:
             return
         labels, distances = np.empty(len(rest), np.int32), np.empty(len(rest), self.points.dtype)
         centres = self.centres.astype(self.points.dtype)
-        assign_rows(0, -(-len(rest) // ROWS), self.points[rest], centres, labels, distances)
+        in_steps = may_be_short(centres.shape[1])
+        assign_rows(0, -(-len(rest) // ROWS), self.points[rest], centres, in_steps, labels, distances)
         self.labels[rest], self.distances[rest] = labels, distances
         self.sizes = np.bincount(self.labels, minlength=len(self.centres))
 

@@ -93,8 +93,8 @@ def search_tasks(
     winners : (N', C') int32, IN/OUT, least cost first; -1 where not known yet
     precision : float64, IN, 1 / (2 sigma^2) where costs are distances, else 1; negative: the first takes all
     indices : IN, from `selection.key_indices`
-    in_steps : bool or None, IN, whether candidates are found by products of short integers, for C' <= FEW of costs
-        that are distances; None: never, as of float64
+    in_steps : True or None, IN, whether candidates are found by products of short integers (`short_survey.pays`):
+        None, and nothing of it is compiled
     farthest : float, IN, from `costs.farthest_square`
     shift_magic : (k, D) float64, IN, from `exact_sums.rounding_constant`
     scatter_magic : (k, V) float64 or None, IN, likewise
@@ -140,7 +140,7 @@ def search_tasks(
     columns = aligned(VECTORS * step * (n_statistics + VECTOR), points)
     costs = aligned(n_slots * BLOCK, points).reshape(n_slots, BLOCK)
     if in_steps is not None:
-        n_pairs = (n_features + 1) // 2 if in_steps and is_one_long(first, last, task_start) else 0
+        n_pairs = (n_features + 1) // 2 if is_one_long(first, last, task_start) else 0
         row_pairs = aligned(n_slots * n_pairs, points).reshape(n_slots, n_pairs)
         row_pairs[:] = 0
         row_units = np.empty(n_slots, points.dtype)
@@ -184,7 +184,7 @@ def search_tasks(
         facts[task] = 0.0
         begin, end = task_start[task], task_start[task + 1]
         if in_steps is not None:
-            paired = in_steps and end - begin >= POINTS and are_in_reach(n_candidates, squares)
+            paired = end - begin >= POINTS and are_in_reach(n_candidates, squares)
             if paired and not are_pairs:
                 shorten_each(n_candidates, rows, squares, row_pairs, row_units)
                 are_pairs = True

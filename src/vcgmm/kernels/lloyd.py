@@ -78,19 +78,26 @@ def assign_blocks(
 
 @part
 def lay_rows(
-    n: int, rows: np.ndarray, steps: float, blocks: np.ndarray, pairs: np.ndarray, pair_blocks: np.ndarray
+    n: int,
+    rows: np.ndarray,
+    in_steps: bool | None,
+    steps: float,
+    blocks: np.ndarray,
+    pairs: np.ndarray,
+    pair_blocks: np.ndarray,
 ) -> None:
     """The first n rows in blocks, as `assign` compares them.
 
     Parameters
     ----------
     rows : (>= n, D) float, IN
-    steps : float64, IN, from `steps_per_unit`
+    in_steps : True or None, IN, from `shorts.may_be_short`
+    steps : float64, IN, from `steps_per_unit`; 0 where in_steps is None
     blocks : (>= n / LANES, D, LANES) float, OUT where there are no steps
     pairs : (>= n, (D + 1) // 2) float32, scratch
     pair_blocks : (>= n / LANES, (D + 1) // 2, LANES) float32, OUT where there are, bits of pairs
     """
-    if steps > 0.0:
+    if in_steps is not None and steps > 0.0:
         shorten(n, rows, steps, pairs)
         lay_in_blocks(n, pairs, pair_blocks)
     else:
@@ -102,6 +109,7 @@ def assign(
     n: int,
     rows: np.ndarray,
     row_squares: np.ndarray,
+    in_steps: bool | None,
     steps: float,
     blocks: np.ndarray,
     pair_blocks: np.ndarray,
@@ -122,7 +130,8 @@ def assign(
     Parameters
     ----------
     rows, row_squares : (>= n, D) and (>= n,) float, IN
-    steps, blocks, pair_blocks : IN, from `lay_rows`; floats are laid in blocks where they turn out to be needed
+    in_steps, steps, blocks, pair_blocks : IN, from `lay_rows`; floats are laid in blocks where they turn out to be
+        needed
     k, centres, centre_squares : as in `assign_blocks`
     short_centres, short_squares : (padded(k), (D + 1) // 2) float32 and (padded(k),) int32, scratch
     best, short_best, found : (LANES,) float, int32 and int32, scratch
@@ -134,7 +143,7 @@ def assign(
     float
         The steps, or 0 from when on floats are compared.
     """
-    if steps > 0.0:
+    if in_steps is not None and steps > 0.0:
         if shorten_centres(k, centres, steps, short_centres, short_squares):
             for low in range(0, n, LANES):
                 nearest_of_few(short_centres, short_squares, pair_blocks[low // LANES], short_best, found)
@@ -180,6 +189,7 @@ def assign_rows(
     last: int,
     points: np.ndarray,
     centres: np.ndarray,
+    in_steps: bool | None,
     labels: np.ndarray,
     distances: np.ndarray,
 ) -> None:
@@ -191,6 +201,7 @@ def assign_rows(
     ----------
     points : (N', D) float, IN
     centres : (k, D) float, IN
+    in_steps : True or None, IN, from `shorts.may_be_short`
     labels : (N',) int32, OUT
     distances : (N',) float, OUT, squared
     """
@@ -199,7 +210,7 @@ def assign_rows(
     n_blocks = (room + LANES - 1) // LANES
     row_squares = np.empty(room, points.dtype)
     blocks = np.empty((n_blocks, n_features, LANES), points.dtype)
-    n_pairs = (n_features + 1) // 2
+    n_pairs = 0 if in_steps is None else (n_features + 1) // 2
     pairs = np.empty((room, n_pairs), np.float32)
     pair_blocks = np.empty((n_blocks, n_pairs, LANES), np.float32)
     local = np.empty((padded(k), n_features), points.dtype)
@@ -217,10 +228,12 @@ def assign_rows(
         n = min(ROWS, points.shape[0] - low)
         rows = points[low : low + n]
         squared_norms(rows, row_squares)
-        steps = steps_per_unit(n, row_squares, n_features, k)
-        lay_rows(n, rows, steps, blocks, pairs, pair_blocks)
+        steps = 0.0
+        if in_steps is not None:
+            steps = steps_per_unit(n, row_squares, n_features, k)
+        lay_rows(n, rows, in_steps, steps, blocks, pairs, pair_blocks)
         assign(
-            n, rows, row_squares, steps, blocks, pair_blocks, k, local, centre_squares, short_centres,
+            n, rows, row_squares, in_steps, steps, blocks, pair_blocks, k, local, centre_squares, short_centres,
             short_squares, best, short_best, found, labels[low : low + n], distances[low : low + n], True,
         )  # fmt: skip
 
@@ -239,6 +252,7 @@ def cluster_cells(
     sample_per_centre: int,
     n_steps: int,
     label: bool,
+    in_steps: bool | None,
     centres: np.ndarray,
     labels: np.ndarray,
     distances: np.ndarray,
@@ -256,6 +270,7 @@ def cluster_cells(
     sample_per_centre : int, IN, Lloyd steps look at no more rows than this times the cell's centres
     n_steps : int, IN
     label : bool, IN
+    in_steps : True or None, IN, from `shorts.may_be_short`
     centres : (C, D) float64, OUT
     labels : (N',) int32, OUT, the nearest centre of the cell; left as they are where not asked for
     distances : (N',) float, OUT, squared; likewise
@@ -274,7 +289,7 @@ def cluster_cells(
     row_squares = np.empty(room, points.dtype)
     row_weights = np.empty(room, np.float64)
     blocks = np.empty((room // LANES, n_features, LANES), points.dtype)
-    n_pairs = (n_features + 1) // 2
+    n_pairs = 0 if in_steps is None else (n_features + 1) // 2
     pairs = np.empty((room, n_pairs), np.float32)
     pair_blocks = np.empty((room // LANES, n_pairs, LANES), np.float32)
     near = np.empty(room, points.dtype)
@@ -310,12 +325,13 @@ def cluster_cells(
         while step < n_steps or (label and begin < size):
             if not laid:
                 local_rows(points, spread, begin, begin + m, origin, rows, row_squares)
-                steps = steps_per_unit(m, row_squares, n_features, k * max(1, n_steps - step))
-                lay_rows(m, rows, steps, blocks, pairs, pair_blocks)
+                if in_steps is not None:
+                    steps = steps_per_unit(m, row_squares, n_features, k * max(1, n_steps - step))
+                lay_rows(m, rows, in_steps, steps, blocks, pairs, pair_blocks)
                 laid = True
             steps = assign(
-                m, rows, row_squares, steps, blocks, pair_blocks, k, local, local_squares, short, short_squares,
-                best, short_best, found, ids, near, step == n_steps,
+                m, rows, row_squares, in_steps, steps, blocks, pair_blocks, k, local, local_squares, short,
+                short_squares, best, short_best, found, ids, near, step == n_steps,
             )  # fmt: skip
             if step == n_steps:
                 for i in range(m):

@@ -33,6 +33,11 @@ LARGEST = 32_000.0
 FEATURES = 64
 
 
+def pays(dtype: np.dtype[Any], n_features: int, n_winners: int) -> bool:
+    """Whether rows of a type are worth being searched in this way, where costs are distances."""
+    return dtype == np.float32 and n_features >= FEATURES and n_winners <= FEW
+
+
 def _emit(vectors: int, context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     """Products of pairs, which become floats before they become costs."""
     v, pairs = (Vectors(context, builder, kind) for kind in (signature.args[2].dtype, types.int32))

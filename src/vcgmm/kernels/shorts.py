@@ -105,6 +105,11 @@ def _plainly(rows: np.ndarray, row: int, factor: float, pairs: np.ndarray) -> No
 shorten_row: Callable[..., None] = _plainly if cast("Any", config).DISABLE_JIT else cast("Any", intrinsic(_typed))
 
 
+def may_be_short(n_features: int) -> bool | None:
+    """True, or None where rows are never worth the rounding, so that nothing of it need be compiled."""
+    return True if n_features >= FEATURES else None
+
+
 @part
 def steps_per_unit(n: int, squares: np.ndarray, n_features: int, n_products: int) -> float:
     """How many steps make a unit of rows; 0 where floats are as good.
