@@ -10,7 +10,8 @@ code only where it is called (`compiling`).
 A literal number as an argument is a type of its own to numba, and has the callee compiled once more: between
 kernels 0 is passed as int(np.int64(0)).  Arrays are copied by loops: a slice assigned to a slice brings in all
 that the message about unequal lengths might need.  np.zeros and np.full are functions of numba's own, compiled for
-every type and shape: an empty array that is filled costs half as much.
+every type and shape: an empty array that is filled costs half as much.  A flag that is True or None, not False, is
+a type too, and what stands behind it is left out of the kernel for those who say None.
 
 A sum of floats has a loop of its own, which writes to no array.  LLVM vectorises a loop that reads one array and
 writes to another behind a check that they do not lie too near each other, which arrays of few bytes do now and
