@@ -70,6 +70,12 @@ AS_WRITTEN = ("nsz",)
 #: … but a product and a sum may be one operation, as in `Vectors.multiply_add`.
 FUSED = ("contract", "nsz")
 
+#: A feature of processors, and LLVM's name of its instruction for pairs of short integers, by bytes of a vector.
+#: There are two such instructions: one begins anew at the least number where a sum is too large, this one stops at
+#: the largest.  For Sapphire Rapids and what came after it LLVM takes the first apart into a product and a sum,
+#: to wait less for it, which halves the rate of a tile; this one it leaves alone.
+PAIRS = {64: ("avx512vnni", "llvm.x86.avx512.vpdpwssds.512"), 32: ("avxvnni", "llvm.x86.avx512.vpdpwssds.256")}
+
 #: What becomes of a loop's values: called with the loop's number and the values there are.
 Body = Callable[[Any, list[Any]], list[Any]]
 
@@ -212,7 +218,7 @@ class Vectors:
     def multiply_add(self, left: Any, right: Any, added: Any) -> Any:
         """Left * right + added, in one operation where the processor has it.
 
-        Integers are pairs of short ones (`pairs`), and both products are added.
+        Integers are pairs of short ones (`shorts`), and both products are added; sums are to fit, at every step.
         """
         if self.of_integers:
             return self._multiply_pairs(left, right, added)
@@ -220,8 +226,12 @@ class Vectors:
         return self.builder.call(function, [left, right, added])
 
     def _multiply_pairs(self, left: Any, right: Any, added: Any) -> Any:
-        """Written in full; LLVM knows what instruction that is, if there is one."""
+        """By one instruction where there is one for it, or written in full, of which LLVM makes what it can."""
         builder, small = self.builder, ir.IntType(32)
+        feature, name = PAIRS.get(VECTOR_BYTES, ("none", ""))
+        if f"+{feature}" in self._features():
+            function = self._function(name, self.kind, [self.kind] * 3)
+            return builder.call(function, [added, left, right])
         halves, wide = (ir.VectorType(kind, 2 * self.width) for kind in (ir.IntType(16), small))
         factors = [builder.sext(builder.bitcast(value, halves), wide) for value in (left, right)]
         products = builder.mul(*factors, flags=("nsw",))
@@ -231,6 +241,11 @@ class Vectors:
             for begin in (0, 1)
         )
         return builder.add(added, builder.add(first, second))
+
+    def _features(self) -> list[str]:
+        """What the processor can do that numba compiles for, which may be another one than this."""
+        _triple, _name, features = self.context.codegen().magic_tuple()
+        return str(features).split(",")
 
     def loop(
         self, n: Any, step: int, begun: Sequence[Any], body: Body, *, perhaps_none: bool = False
