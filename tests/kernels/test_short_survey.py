@@ -48,7 +48,7 @@ def surveyed(points: np.ndarray, rows: np.ndarray, n_winners: int = FEW) -> Foun
     near, best = np.full((FEW, LANES), np.nan, np.float32), np.full(FEW * LANES, -1, indices.dtype)
     survey_in_steps(
         n, n_winners, local, filled, constants, norms, row_pairs, row_units, np.zeros(LANES, np.float32), indices,
-        np.full(VECTORS * lanes(4) * (room + 1), np.nan, np.float32), near, best,
+        np.full(VECTORS * lanes(4) * (room + 1), np.nan, np.float32), near, best, local, np.arange(n), n // 2,
     )  # fmt: skip
     assert np.isnan(near[:, n:]).all()
     return Found(best.reshape(FEW, LANES)[:, :n].T & ~indices[-2], near[:, :n].T)

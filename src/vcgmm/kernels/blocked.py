@@ -178,9 +178,6 @@ def search_tasks(
                     some_far |= is_far[i]
                     if is_far[i]:
                         position[candidates[cell, i]] = -1
-            if task + 1 < last:  # with many clusters, the means of the next cell's candidates are in no cache
-                for i in range(n_candidates):
-                    hint_row(means, int(candidates[task_cell[task + 1], i]))
         facts[task] = 0.0
         begin, end = task_start[task], task_start[task + 1]
         if in_steps is not None:
@@ -201,10 +198,10 @@ def search_tasks(
                 if paired:
                     survey_in_steps(
                         n, n_winners, local, rows, constants, norms, row_pairs, row_units, units, indices, columns,
-                        near, best,
+                        near, best, points, order, high,
                     )  # fmt: skip
             if all_known:
-                survey(width, local, rows, constants, norms, indices, columns, costs, best)
+                survey(width, local, rows, constants, norms, indices, columns, costs, best, points, order, high)
                 if n_winners > FEW:
                     smallest_keys(n_winners, width, costs, indices, best)
             n_absent = choose_winners(

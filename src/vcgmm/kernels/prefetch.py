@@ -26,14 +26,18 @@ LINE = 64
 AHEAD = 3072
 
 
-def _emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    """LLVM's own hint, for reading, to be kept in all caches."""
-    array = context.make_array(signature.args[0])(context, builder, arguments[0])
+def emit_hint(builder: Any, begin: Any, offset: Any) -> None:
+    """LLVM's own hint, for reading, to be kept in all caches: so many bytes after a pointer."""
     pointer, number = ir.IntType(8).as_pointer(), ir.IntType(32)
-    place = builder.gep(builder.bitcast(array.data, pointer), [arguments[1]])
+    place = builder.gep(builder.bitcast(begin, pointer), [offset])
     kind = ir.FunctionType(ir.VoidType(), [pointer, number, number, number])
     hint = cast("Any", cgutils).get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
     builder.call(hint, [place, *(ir.Constant(number, value) for value in (0, 3, 1))])
+
+
+def _emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    array = context.make_array(signature.args[0])(context, builder, arguments[0])
+    emit_hint(builder, array.data, arguments[1])
     return context.get_dummy_value()
 
 

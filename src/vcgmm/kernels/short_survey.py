@@ -24,6 +24,7 @@ from .selection import FEW, LANES, pack
 from .shorts import NOTHING, shorten_row
 from .survey import least_keys
 from .transpose import transpose
+from .upcoming import Upcoming
 from .vectors import VECTOR_BYTES, VECTORS, Vectors, lanes
 
 #: Norm of every row, in its steps: products of pairs, and of rows, fit into 32 bits, and every feature into 16.
@@ -41,17 +42,21 @@ def pays(dtype: np.dtype[Any], n_features: int, n_winners: int) -> bool:
 def _emit(vectors: int, context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     """Products of pairs, which become floats before they become costs."""
     v, pairs = (Vectors(context, builder, kind) for kind in (signature.args[2].dtype, types.int32))
-    rows, columns, constants, norms, row_units, units, indices, best = (
-        v.array(kind, value) for kind, value in zip(signature.args[:8], arguments[:8], strict=True)
+    rows, columns, constants, norms, row_units, units, indices, best, source, order = (
+        v.array(kind, value) for kind, value in zip(signature.args[:10], arguments[:10], strict=True)
     )
     here = [v.index(k * v.width) for k in range(vectors)]
-    places = [v.beyond(arguments[8], k * v.width) for k in range(vectors)]
+    places = [v.beyond(arguments[10], k * v.width) for k in range(vectors)]
+    rows_to_come = Upcoming(
+        v, source, order, context.get_value_type(signature.args[9].dtype), arguments[11],
+        builder.extract_value(constants.shape, 0), vectors * v.width, together=2,
+    )  # fmt: skip
     zero, minus_two = v.constant(0.0), v.constant(-2.0)
     squares = [v.load(norms, None, place) for place in places]
     factors = [builder.fmul(v.load(units, None, place), minus_two) for place in places]
 
     def costs_of(slots: list[Any]) -> list[list[Any]]:
-        products = pairs.tile(rows, slots, columns, here)
+        products = pairs.tile(rows, slots, columns, here, rows_to_come.beside(slots[0]))
         found = []
         for r, slot in enumerate(slots):
             constant, unit = (v.loaded_spread(array, None, slot) for array in (constants, row_units))
@@ -75,9 +80,10 @@ def _compiled(vectors: int) -> Any:
 
     def typed(
         _typing: Any, rows: Any, columns: Any, constants: Any, norms: Any, row_units: Any, units: Any,
-        indices: Any, best: Any, _place: Any,
+        indices: Any, best: Any, source: Any, order: Any, _place: Any, _after: Any,
     ) -> Any:  # fmt: skip
-        return types.void(rows, columns, constants, norms, row_units, units, indices, best, types.int64), emit
+        arrays = rows, columns, constants, norms, row_units, units, indices, best, source, order
+        return types.void(*arrays, types.int64, types.int64), emit
 
     return intrinsic(typed)
 
@@ -87,7 +93,8 @@ def _plain(vectors: int) -> Callable[..., None]:
 
     def survey_tiles(
         rows: np.ndarray, columns: np.ndarray, constants: np.ndarray, norms: np.ndarray, row_units: np.ndarray,
-        units: np.ndarray, indices: np.ndarray, best: np.ndarray, place: int,
+        units: np.ndarray, indices: np.ndarray, best: np.ndarray, _source: np.ndarray, _order: np.ndarray,
+        place: int, _after: int,
     ) -> None:  # fmt: skip
         n = vectors * lanes(norms.itemsize)
         here = slice(place, place + n)
@@ -103,7 +110,7 @@ def _plain(vectors: int) -> Callable[..., None]:
 
 
 #: As those of `survey`, without costs: survey_tiles(rows, columns, constants, norms, row_units, units, indices,
-#: best, place), rows and columns of bits of pairs.
+#: best, source, order, place, after), rows and columns of bits of pairs.
 _one_vector, _some_vectors = (
     (_plain if cast("Any", config).DISABLE_JIT else _compiled)(vectors) for vectors in (1, VECTORS)
 )
@@ -154,6 +161,9 @@ def survey_in_steps(
     scratch: np.ndarray,
     near: np.ndarray,
     best: np.ndarray,
+    source: np.ndarray,
+    order: np.ndarray,
+    after: int,
 ) -> None:
     """The least keys of points by costs that are rounded, and the costs of those directly.
 
@@ -170,6 +180,7 @@ def survey_in_steps(
     scratch : (>= VECTORS lanes (P + W / 2),) float32
     near : (n_winners, LANES) float32, OUT, costs of those asked for
     best : (>= FEW LANES,) int32 or int64, OUT, as in `survey`
+    source, order, after : IN, as there
     """
     width, n_pairs, room = VECTOR_BYTES // norms.itemsize, row_pairs.shape[1], points.shape[1] // 2
     for j in range(0, n, VECTORS * width):
@@ -180,9 +191,13 @@ def survey_in_steps(
         shorten_each(min(n_columns, n - j), points[j:], norms[j:], pairs, units[j:])
         transpose(n_columns, pairs, int(np.int64(0)), columns)
         if n_columns > width:
-            _some_vectors(row_pairs, columns, constants, norms, row_units, units, indices, best, j)
+            _some_vectors(
+                row_pairs, columns, constants, norms, row_units, units, indices, best, source, order, j, after + j
+            )
         else:
-            _one_vector(row_pairs, columns, constants, norms, row_units, units, indices, best, j)
+            _one_vector(
+                row_pairs, columns, constants, norms, row_units, units, indices, best, source, order, j, after + j
+            )
     mask = ~indices[-2]
     for j in range(n):
         if n_winners == FEW:

@@ -79,6 +79,9 @@ PAIRS = {64: ("avx512vnni", "llvm.x86.avx512.vpdpwssds.512"), 32: ("avxvnni", "l
 #: What becomes of a loop's values: called with the loop's number and the values there are.
 Body = Callable[[Any, list[Any]], list[Any]]
 
+#: What is done beside the products of a feature.
+Meanwhile = Callable[[Any], None]
+
 
 class Vectors:
     """Vectors of one type of numbers in a function that is being made.
@@ -286,13 +289,22 @@ class Vectors:
             value.add_incoming(later, end)
         return ended
 
-    def tile(self, left: Any, rows: Sequence[Any], columns: Any, places: Sequence[Any]) -> list[list[Any]]:
+    def tile(
+        self,
+        left: Any,
+        rows: Sequence[Any],
+        columns: Any,
+        places: Sequence[Any],
+        meanwhile: Meanwhile | None = None,
+    ) -> list[list[Any]]:
         """sum_f left[rows[r], f] columns[f, places[v]:] as [r][v], in registers while the features f go by.
 
-        There is at least one feature.
+        There is at least one feature; what is done meanwhile is told each.
         """
 
         def feature_added(feature: Any, held: list[Any]) -> list[Any]:
+            if meanwhile is not None:
+                meanwhile(feature)
             points = [self.load(columns, feature, place) for place in places]
             sums = iter(held)
             added = []
