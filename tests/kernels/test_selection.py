@@ -78,8 +78,7 @@ def surveyed(block: Block, n: int, best: np.ndarray) -> None:
     costs = np.full((m, LANES), np.nan, dtype)
     survey(
         filled, statistics, block.costs / -2, np.zeros(m, dtype), np.zeros(LANES, dtype), block.indices,
-        np.full(VECTORS * lanes(dtype.itemsize) * n_points, np.nan, dtype), costs, best, statistics,
-        np.arange(n_points), n_points,
+        np.full(VECTORS * lanes(dtype.itemsize) * n_points, np.nan, dtype), costs, best,
     )  # fmt: skip
     np.testing.assert_array_equal(costs[:, :n], block.costs[:, :n])
 

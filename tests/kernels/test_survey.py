@@ -31,8 +31,7 @@ def test_costs_are_those_of_plain_sums_and_the_least_are_found(
     indices = key_indices(m, np.int64 if is_wide else key_type(np.dtype(dtype), m))
     costs, best = np.full((m, LANES), np.nan, dtype), np.full(FEW * LANES, -1, indices.dtype)
     scratch = np.full(VECTORS * lanes(np.dtype(dtype).itemsize) * n_features, np.nan, dtype)
-    order = rng.permutation(m).astype(np.int64 if is_wide else np.int32)
-    survey(n, statistics, rows, constants, norms, indices, scratch, costs, best, rows, order, 2)
+    survey(n, statistics, rows, constants, norms, indices, scratch, costs, best)
     products = rows.astype(np.float64) @ statistics[:n, :n_features].T
     tolerance = 1e-5 if dtype is np.float32 else 1e-13
     expected = np.maximum(constants[:, None] + norms[:n] - 2 * products, 0)
@@ -50,10 +49,7 @@ def test_rounding_makes_no_cost_negative_and_what_is_no_candidate_costs_more_tha
     rows[-1], constants[-1] = 0, 1.6e38
     costs, best = np.full((ROWS, LANES), np.nan, np.float32), np.empty(FEW * LANES, np.int32)
     scratch = np.empty(VECTORS * n, np.float32)
-    nobody = np.zeros(1, np.int64)
-    survey(
-        n, statistics, rows, constants, norms, key_indices(ROWS, np.int32), scratch, costs, best, rows, nobody, 1
-    )
+    survey(n, statistics, rows, constants, norms, key_indices(ROWS, np.int32), scratch, costs, best)
     assert (costs[:-1, :n] == 0).all()
     assert (costs[-1, :n] == np.float32(1.6e38)).all()
     np.testing.assert_array_equal(best.reshape(FEW, LANES)[:, 0], np.arange(FEW))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from llvmlite import ir
 
-from vcgmm.kernels import short_survey, survey, upcoming
+from vcgmm.kernels import short_survey, upcoming
 from vcgmm.kernels.selection import FEW, LANES, key_indices
 from vcgmm.kernels.upcoming import ROWS_AT_ONCE
 from vcgmm.kernels.vectors import HEIGHT, ROWS, VECTORS, lanes
@@ -25,42 +25,30 @@ def traces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(upcoming, "emit_hint", leave_a_trace)
 
 
-def asked_for(m: int, D: int, order: np.ndarray, after: int, *, n_rows: int, in_steps: bool) -> np.ndarray:
+def asked_for(m: int, D: int, order: np.ndarray, after: int, n_rows: int) -> np.ndarray:
     """How often each number of a matrix (n_rows, D) is asked for by the tiles of m candidates."""
-    n, K = VECTORS * lanes(4), D // 2 if in_steps else D
+    n, n_pairs = VECTORS * lanes(4), D // 2
     source, zeros = np.zeros((n_rows, D), np.float32), np.zeros(max(m, n), np.float32)
-    rows, columns, costs = (
-        np.zeros((m, K), np.float32),
-        np.zeros((K, n), np.float32),
-        np.empty((m, LANES), np.float32),
-    )
+    rows, columns = np.zeros((m, n_pairs), np.float32), np.zeros((n_pairs, n), np.float32)
     indices, best = key_indices(m, np.int32), np.empty(FEW * LANES, np.int32)
-    tiles = cast("Any", short_survey if in_steps else survey)._compiled(VECTORS)
-    inputs: tuple[np.ndarray, ...] = rows, columns, zeros[:m], zeros
-    inputs += (zeros, zeros, indices, best) if in_steps else (indices, costs, best)
+    tiles = cast("Any", short_survey)._compiled(VECTORS)
 
     @numba.njit
-    def of_floats(rows, columns, constants, norms, indices, costs, best, source, order, after):  # type: ignore[no-untyped-def]
-        tiles(rows, columns, constants, norms, indices, costs, best, source, order, 0, after)
-
-    @numba.njit
-    def of_shorts(rows, columns, constants, norms, steps, units, indices, best, source, order, after):  # type: ignore[no-untyped-def]
+    def run(rows, columns, constants, norms, steps, units, indices, best, source, order, after):  # type: ignore[no-untyped-def]
         tiles(rows, columns, constants, norms, steps, units, indices, best, source, order, 0, after)
 
-    (of_shorts if in_steps else of_floats)(*inputs, source, order, after)
+    run(rows, columns, zeros[:m], zeros, zeros, zeros, indices, best, source, order, after)
     return source.view(np.uint8)[:, ::4]
 
 
-@pytest.mark.parametrize("in_steps", [False, True])
 @pytest.mark.parametrize("integer", [np.int32, np.int64])
-def test_rows_that_come_next_are_asked_for_feature_by_feature(in_steps: bool, integer: type) -> None:
+def test_rows_that_come_next_are_asked_for_pair_by_pair(integer: type) -> None:
     n, D, n_rows = VECTORS * lanes(4), 12, 300
     order = np.random.default_rng(0).permutation(n_rows).astype(integer)
     m = n * HEIGHT // ROWS_AT_ONCE  # as many tiles as it takes to ask for a row of every column, once
-    counts = asked_for(m, D, order, 50, n_rows=n_rows, in_steps=in_steps)
     expected = np.zeros((n_rows, D), np.uint8)
-    expected[order[50 : 50 + n], :: 2 if in_steps else 1] = 1
-    np.testing.assert_array_equal(counts, expected)
+    expected[order[50 : 50 + n], ::2] = 1
+    np.testing.assert_array_equal(asked_for(m, D, order, 50, n_rows), expected)
 
 
 @pytest.mark.parametrize("m", [ROWS, 24 * ROWS])
@@ -68,8 +56,8 @@ def test_rows_that_come_next_are_asked_for_feature_by_feature(in_steps: bool, in
 def test_nothing_beyond_the_last_row_is_asked_for(m: int, after: int) -> None:
     n_rows = 20
     order = np.arange(n_rows)[::-1].copy()
-    counts = asked_for(m, 8, order, after, n_rows=n_rows, in_steps=False)
-    assert counts.sum() == m // HEIGHT * ROWS_AT_ONCE * 8
+    counts = asked_for(m, 8, order, after, n_rows)
+    assert counts.sum() == m // HEIGHT * ROWS_AT_ONCE * 4
     assert counts[max(n_rows - after, 1) :].sum() == 0
     if after >= n_rows - 1:
         assert counts[order[-1]].sum() == counts.sum()

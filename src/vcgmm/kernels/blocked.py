@@ -178,6 +178,9 @@ def search_tasks(
                     some_far |= is_far[i]
                     if is_far[i]:
                         position[candidates[cell, i]] = -1
+            if task + 1 < last:  # with many clusters, the means of the next cell's candidates are in no cache
+                for i in range(n_candidates):
+                    hint_row(means, int(candidates[task_cell[task + 1], i]))
         facts[task] = 0.0
         begin, end = task_start[task], task_start[task + 1]
         if in_steps is not None:
@@ -201,7 +204,7 @@ def search_tasks(
                         near, best, points, order, high,
                     )  # fmt: skip
             if all_known:
-                survey(width, local, rows, constants, norms, indices, columns, costs, best, points, order, high)
+                survey(width, local, rows, constants, norms, indices, columns, costs, best)
                 if n_winners > FEW:
                     smallest_keys(n_winners, width, costs, indices, best)
             n_absent = choose_winners(

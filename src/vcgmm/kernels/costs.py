@@ -111,8 +111,6 @@ def natural_rows(
     """
     n_features, most = means.shape[1], constants.dtype.type(dearest(constants.itemsize))
     for i in range(clusters.shape[0]):
-        if i + AHEAD < clusters.shape[0]:  # with many clusters their means are in no cache
-            hint_row(means, int(clusters[i + AHEAD]))
         squares[i] = subtract(means, clusters[i], origin, rows, i)
     if precisions is not None:
         weigh_rows(precisions, clusters, n_features, rows, squares)

@@ -49,7 +49,7 @@ def _emit(vectors: int, context: Any, builder: Any, signature: Any, arguments: A
     places = [v.beyond(arguments[10], k * v.width) for k in range(vectors)]
     rows_to_come = Upcoming(
         v, source, order, context.get_value_type(signature.args[9].dtype), arguments[11],
-        builder.extract_value(constants.shape, 0), vectors * v.width, together=2,
+        builder.extract_value(constants.shape, 0), vectors * v.width,
     )  # fmt: skip
     zero, minus_two = v.constant(0.0), v.constant(-2.0)
     squares = [v.load(norms, None, place) for place in places]
@@ -180,7 +180,9 @@ def survey_in_steps(
     scratch : (>= VECTORS lanes (P + W / 2),) float32
     near : (n_winners, LANES) float32, OUT, costs of those asked for
     best : (>= FEW LANES,) int32 or int64, OUT, as in `survey`
-    source, order, after : IN, as there
+    source : (N', D) float32, IN, where rows to come are fetched from (`upcoming`)
+    order : (N',) int, IN
+    after : int, IN, rows order[after + j] are wanted next
     """
     width, n_pairs, room = VECTOR_BYTES // norms.itemsize, row_pairs.shape[1], points.shape[1] // 2
     for j in range(0, n, VECTORS * width):

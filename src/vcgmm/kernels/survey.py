@@ -23,7 +23,6 @@ from numba.extending import intrinsic
 from .jit import part
 from .selection import AT_ONCE, FEW, LANES, pack
 from .transpose import transpose
-from .upcoming import Upcoming
 from .vectors import HEIGHT, VECTOR_BYTES, VECTORS, Vectors, lanes
 
 #: Four keys are in order after these comparisons, each of which puts the lesser first.
@@ -95,20 +94,16 @@ def least_keys(v: Vectors, indices: Any, kind: Any, best: Any, places: list[Any]
 def _emit(vectors: int, context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     """Products as floats."""
     v = Vectors(context, builder, signature.args[0].dtype)
-    rows, columns, constants, norms, indices, costs, best, source, order = (
-        v.array(kind, value) for kind, value in zip(signature.args[:9], arguments[:9], strict=True)
+    rows, columns, constants, norms, indices, costs, best = (
+        v.array(kind, value) for kind, value in zip(signature.args[:7], arguments[:7], strict=True)
     )
     here = [v.index(k * v.width) for k in range(vectors)]
-    places = [v.beyond(arguments[9], k * v.width) for k in range(vectors)]
+    places = [v.beyond(arguments[7], k * v.width) for k in range(vectors)]
     zero, minus_two = v.constant(0.0), v.constant(-2.0)
     squares = [v.load(norms, None, place) for place in places]
-    rows_to_come = Upcoming(
-        v, source, order, context.get_value_type(signature.args[8].dtype), arguments[10],
-        builder.extract_value(constants.shape, 0), vectors * v.width,
-    )  # fmt: skip
 
     def costs_of(slots: list[Any]) -> list[list[Any]]:
-        found = v.tile(rows, slots, columns, here, rows_to_come.beside(slots[0]))
+        found = v.tile(rows, slots, columns, here)
         for r, slot in enumerate(slots):
             constant = v.loaded_spread(constants, None, slot)
             for k, place in enumerate(places):
@@ -129,10 +124,9 @@ def _compiled(vectors: int) -> Any:
 
     def typed(
         _typing: Any, rows: Any, columns: Any, constants: Any, norms: Any, indices: Any, costs: Any, best: Any,
-        source: Any, order: Any, _place: Any, _after: Any,
+        _place: Any,
     ) -> Any:  # fmt: skip
-        arrays = rows, columns, constants, norms, indices, costs, best, source, order
-        return types.void(*arrays, types.int64, types.int64), emit
+        return types.void(rows, columns, constants, norms, indices, costs, best, types.int64), emit
 
     return intrinsic(typed)
 
@@ -142,7 +136,7 @@ def _plain(vectors: int) -> Callable[..., None]:
 
     def survey_tiles(
         rows: np.ndarray, columns: np.ndarray, constants: np.ndarray, norms: np.ndarray, indices: np.ndarray,
-        costs: np.ndarray, best: np.ndarray, _source: np.ndarray, _order: np.ndarray, place: int, _after: int,
+        costs: np.ndarray, best: np.ndarray, place: int,
     ) -> None:  # fmt: skip
         n = vectors * lanes(costs.itemsize)
         here = slice(place, place + n)
@@ -155,8 +149,8 @@ def _plain(vectors: int) -> Callable[..., None]:
     return survey_tiles
 
 
-#: survey_tiles(rows, columns, constants, norms, indices, costs, best, source, order, place, after): of the points
-#: place.., one vector of them or VECTORS.  Nobody checks that arrays are large enough.
+#: survey_tiles(rows, columns, constants, norms, indices, costs, best, place): of the points place.., one vector of
+#: them or VECTORS.  Nobody checks that arrays are large enough.
 _one_vector, _some_vectors = (
     (_plain if cast("Any", config).DISABLE_JIT else _compiled)(vectors) for vectors in (1, VECTORS)
 )
@@ -173,9 +167,6 @@ def survey(
     scratch: np.ndarray,
     costs: np.ndarray,
     best: np.ndarray,
-    source: np.ndarray,
-    order: np.ndarray,
-    after: int,
 ) -> None:
     """costs[i, j] = max(constants[i] + norms[j] - 2 <rows[i], statistics[j]>, 0), and the least keys of points.
 
@@ -192,9 +183,6 @@ def survey(
     scratch : (>= VECTORS lanes K,) float
     costs : (m, LANES) float, OUT
     best : (>= FEW LANES,) int32 or int64, OUT, keys: the k-th least of point j is best[k * LANES + j]
-    source : (N', D) float, IN, where rows to come are fetched from (`upcoming`)
-    order : (N',) int, IN
-    after : int, IN, rows order[after + j] are wanted next
     """
     width, n_statistics = VECTOR_BYTES // costs.itemsize, rows.shape[1]
     for j in range(0, n, VECTORS * width):
@@ -202,6 +190,6 @@ def survey(
         columns = scratch[: n_statistics * n_columns].reshape(n_statistics, n_columns)
         transpose(n_columns, statistics[j:], int(np.int64(0)), columns)
         if n_columns > width:
-            _some_vectors(rows, columns, constants, norms, indices, costs, best, source, order, j, after + j)
+            _some_vectors(rows, columns, constants, norms, indices, costs, best, j)
         else:
-            _one_vector(rows, columns, constants, norms, indices, costs, best, source, order, j, after + j)
+            _one_vector(rows, columns, constants, norms, indices, costs, best, j)

@@ -1,7 +1,8 @@
 """Rows that are wanted next are fetched while products are made, which leave memory idle.
 
 A row that comes from memory takes up to a third as long as its products.  Fetched all at once rows are waited
-for, since a core has but a dozen of lines on their way; so each feature of a tile asks for as much of two rows.
+for, since a core has but a dozen of lines on their way; so each pair of a tile's features asks for as much of two
+rows.
 """
 
 from __future__ import annotations
@@ -27,8 +28,7 @@ class Upcoming:
     order, number : of another (N',), and LLVM's type of its numbers
     after : int64
     n_slots : int64, left rows of all those tiles
-    n_columns : int, of a tile
-    together : int, features of a row that are one to a tile
+    n_columns : int, of a tile of pairs
     """
 
     v: Vectors
@@ -38,7 +38,6 @@ class Upcoming:
     after: Any
     n_slots: Any
     n_columns: int
-    together: int = 1
 
     def beside(self, first: Any) -> Meanwhile:
         """What the tile whose left rows begin with the first asks for."""
@@ -47,8 +46,8 @@ class Upcoming:
         share = builder.udiv(builder.mul(first, v.index(self.n_columns)), self.n_slots)
         begins = [self._begin(v.beyond(builder.add(self.after, share), k), last) for k in range(ROWS_AT_ONCE)]
 
-        def hint(feature: Any) -> None:
-            offset = builder.mul(feature, v.index(self.together * v.size))
+        def hint(pair: Any) -> None:
+            offset = builder.mul(pair, v.index(2 * v.size))
             for begin in begins:
                 emit_hint(builder, self.source.data, builder.add(begin, offset))
 
