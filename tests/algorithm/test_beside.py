@@ -49,8 +49,9 @@ VCGMM(n_clusters, init=X[:n_clusters], n_threads=2, random_state=0, verbose=1).f
 print(*started, *names)
 """
 
-#: What no fit is to compile by itself, and what it is.
-BESIDE = {"search_tasks", "place_points", "two_nearest", "pair_moves", "turn_round", "join_neighbourhoods"}
+#: What no fit is to compile by itself, and what it is.  Lists of neighbours are joined before a fit waits for the
+#: other process: whoever comes to them first compiles that.
+BESIDE = {"search_tasks", "place_points", "two_nearest", "pair_moves"}
 ITSELF = "quick_block_moments"
 
 

@@ -31,7 +31,7 @@ from .vectors import VECTOR_BYTES, VECTORS, Vectors, lanes
 LARGEST = 32_000.0
 
 #: Of fewer features products are too small a part of the time: what is saved goes into rounding, and into costs.
-FEATURES = 64
+FEATURES = 48
 
 
 def pays(dtype: np.dtype[Any], n_features: int, n_winners: int) -> bool:
