@@ -86,5 +86,6 @@ def test_pairs_are_multiplied_in_one_instruction_or_in_several(
     (code,) = cast("Any", run).inspect_asm().values()
     feature, _ = PAIRS.get(VECTOR_BYTES, ("none", ""))
     is_there = by_name and cast("Any", binding).get_host_cpu_features().get(feature, False)
-    assert code.count("\tvpdpwssds\t") == (HEIGHT * VECTORS if is_there else 0)
+    times_unrolled, left_over = divmod(code.count("\tvpdpwssds\t"), HEIGHT * VECTORS)
+    assert (times_unrolled > 0, left_over) == (is_there, 0)
     assert not (is_there and "\tvpmaddwd\t" in code)

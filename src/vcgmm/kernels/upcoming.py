@@ -1,7 +1,7 @@
 """Rows that are wanted next are fetched while products are made, which leave memory idle.
 
 A row that comes from memory takes up to a third as long as its products.  Fetched all at once rows are waited
-for, since a core has but a dozen of lines on their way; so each pair of a tile's features asks for as much of two
+for, since a core has but a dozen lines on their way; so each pair of a tile's features asks for as much of two
 rows.
 """
 
