@@ -13,6 +13,7 @@ import math
 import numpy as np
 
 from ..kernels.routing import step_to_nearest
+from ..kernels.shorts import may_be_short
 from ..parallel import Workers
 from .cells import Neighbourhoods, cut_into_tasks, sort_by_cluster
 from .natural import Natural
@@ -113,10 +114,11 @@ class Routing:
         order, start = sort_by_cluster(at, len(candidates), workers)
         task_cell, task_start = cut_into_tasks(start)
         order = rows[order]
+        in_steps = may_be_short(points.shape[1])
 
         def work(_thread: int, first: int, last: int) -> None:
             step_to_nearest(
-                first, last, task_cell, task_start, order, points, candidates, self.means, labels, near
+                first, last, task_cell, task_start, order, points, candidates, self.means, in_steps, labels, near
             )
 
         workers.run(work, len(task_cell))

@@ -36,6 +36,9 @@ from .two_level import two_level
 ITERATIONS_EACH = 2
 MOST_ITERATIONS = 10
 
+#: Winners of a point there, at most: what more of them tell about clusters, all dimensions tell better.
+WINNERS = 3
+
 
 @dataclass(frozen=True)
 class SearchSettings:
@@ -126,7 +129,7 @@ def improved_labels(
     """
     floor = float(np.finfo(points.dtype).tiny)
     search = BlockedSearch(
-        points, weights, start.labels, len(start.means), settings.truncation, settings.n_neighbors,
+        points, weights, start.labels, len(start.means), min(settings.truncation, WINNERS), settings.n_neighbors,
         settings.n_candidates, 0, int(rng.integers(1 << 62)), start.error, floor, workers,
     )  # fmt: skip
     n_evaluations = improve(search, start, float(weights.sum()), floor, settings, rng)

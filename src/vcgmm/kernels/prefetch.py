@@ -59,8 +59,14 @@ prefetch: Callable[[np.ndarray, int], None] = (
 @part
 def hint_row(array: np.ndarray, row: int) -> None:
     """All of a row of a C-ordered matrix will be read soon."""
-    width = array.shape[1] * array.itemsize
-    begin = row * width
-    for offset in range(begin, begin + width, LINE):
+    hint_columns(array, row, 0, array.shape[1])
+
+
+@part
+def hint_columns(array: np.ndarray, row: int, first: int, last: int) -> None:
+    """Columns first..last-1 of a row of a C-ordered matrix will be read soon, of which there are some."""
+    begin = (row * array.shape[1] + first) * array.itemsize
+    end = (row * array.shape[1] + last) * array.itemsize
+    for offset in range(begin, end, LINE):
         prefetch(array, offset)
-    prefetch(array, begin + width - 1)
+    prefetch(array, end - 1)

@@ -6,11 +6,16 @@ import numpy as np
 
 from .distances import local_rows, squared_distance
 from .jit import kernel
-from .nearest import POINTS, ROUND, update_nearest
-from .transpose import transpose_rows
+from .lloyd import assign, lay_rows
+from .nearest_tiles import padded
+from .selection import LANES
+from .shorts import steps_per_unit
 
 #: Up to so many points are compared with the candidates one by one: making a product ready costs more.
 ONE_BY_ONE = 2
+
+#: Points that are compared at a time, while all candidates are in cache.
+POINTS = 2 * LANES
 
 
 @kernel
@@ -23,6 +28,7 @@ def step_to_nearest(
     points: np.ndarray,
     candidates: np.ndarray,
     centres: np.ndarray,
+    in_steps: bool | None,
     labels: np.ndarray,
     near: np.ndarray,
 ) -> None:
@@ -37,20 +43,28 @@ def step_to_nearest(
     points : (n, D) float, IN
     candidates : (k, L) int32, IN; the first is the origin of the products' coordinates
     centres : (C, D) float, IN
+    in_steps : True or None, IN, from `shorts.may_be_short`
     labels : (n,) int32, IN/OUT, the nearest centre so far
     near : (n,) float, IN/OUT, squared distance to it
     """
     n_features = centres.shape[1]
     n_candidates = candidates.shape[1]
-    around = np.empty((n_candidates, n_features), points.dtype)
-    squares = np.empty(n_candidates, points.dtype)
+    n_pairs = 0 if in_steps is None else (n_features + 1) // 2
+    around = np.empty((padded(n_candidates), n_features), points.dtype)
+    around[:] = 0
+    squares = np.empty(around.shape[0], points.dtype)
+    short_around = np.empty((around.shape[0], n_pairs), np.float32)
+    short_squares = np.empty(around.shape[0], np.int32)
     local = np.empty((POINTS, n_features), points.dtype)
     local_squares = np.empty(POINTS, points.dtype)
-    flat_columns = np.empty(n_features * POINTS, points.dtype)
-    flat_products = np.empty(n_candidates * POINTS, points.dtype)
-    best = np.empty(POINTS, points.dtype)
-    second = np.empty(POINTS, points.dtype)
-    found = np.empty(POINTS, np.int32)
+    blocks = np.empty((POINTS // LANES, n_features, LANES), points.dtype)
+    pairs = np.empty((POINTS, n_pairs), np.float32)
+    pair_blocks = np.empty((POINTS // LANES, n_pairs, LANES), np.float32)
+    best = np.empty(LANES, points.dtype)
+    short_best = np.empty(LANES, np.int32)
+    found = np.empty(LANES, np.int32)
+    ids = np.empty(POINTS, np.int32)
+    distances = np.empty(POINTS, points.dtype)
     ready = -1
     for task in range(first, last):
         cell = task_cell[task]
@@ -69,20 +83,18 @@ def step_to_nearest(
             local_rows(centres, candidates[cell], int(np.int64(0)), n_candidates, origin, around, squares)
             ready = cell
         for low in range(begin, end, POINTS):
-            high = min(low + POINTS, end)
-            n = high - low
-            width = (n + ROUND - 1) // ROUND * ROUND
-            columns = flat_columns[: n_features * width].reshape(n_features, width)
-            products = flat_products[: n_candidates * width].reshape(n_candidates, width)
-            local_rows(points, order, low, high, origin, local, local_squares)
-            transpose_rows(n, local, columns)
-            np.dot(around, columns, products)
-            best[:] = np.inf
-            found[:] = 0
-            update_nearest(0, squares, products, best, second, found)
+            n = min(POINTS, end - low)
+            local_rows(points, order, low, low + n, origin, local, local_squares)
+            steps = 0.0
+            if in_steps is not None:
+                steps = steps_per_unit(n, local_squares, n_features, n_candidates)
+            lay_rows(n, local, in_steps, steps, blocks, pairs, pair_blocks)
+            assign(
+                n, local, local_squares, in_steps, steps, blocks, pair_blocks, n_candidates, around, squares,
+                short_around, short_squares, best, short_best, found, ids, distances, True,
+            )  # fmt: skip
             for j in range(n):
                 point = order[low + j]
-                distance = max(best[j] + local_squares[j], points.dtype.type(0))
-                if distance < near[point]:
-                    near[point] = distance
-                    labels[point] = candidates[cell, found[j]]
+                if distances[j] < near[point]:
+                    near[point] = distances[j]
+                    labels[point] = candidates[cell, ids[j]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .jit import kernel
-from .prefetch import hint_row
+from .prefetch import hint_columns, hint_row
 
 #: Runs of points that take turns where points are counted.
 RUNS = 4
@@ -151,11 +151,11 @@ def permute_rows(
         ahead = order[first]
         for _ in range(AHEAD):
             ahead = order[ahead]
-            hint_row(rows, int(ahead))
+            hint_columns(rows, int(ahead), first_column, last_column)
         while order[here] != first:
             there = order[here]
             ahead = order[ahead]
-            hint_row(rows, int(ahead))
+            hint_columns(rows, int(ahead), first_column, last_column)
             for d in range(first_column, last_column):
                 rows[here, d] = rows[there, d]
             done[here] = True
