@@ -53,7 +53,7 @@ def test_a_row_beyond_all_others_does_not_spoil_them() -> None:
     rng = np.random.default_rng(0)
     centres = rng.normal(size=(PRODUCTS, FEATURES)).astype(np.float32)
     points = (centres[rng.integers(0, PRODUCTS, 100)] + 0.1 * rng.normal(size=(100, FEATURES))).astype(np.float32)
-    points[7] = 1e30  # its square is no float32, so there are no steps
+    points[7] = 1e18  # in steps of its length all others are 0
     labels, near = np.full(100, -1, np.int32), np.full(100, np.inf, np.float32)
     candidates = np.arange(PRODUCTS, dtype=np.int32)[None]
     step_to_nearest(
