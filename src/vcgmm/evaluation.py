@@ -25,8 +25,8 @@ SAFE_FLOAT64 = 1e150
 Use = Callable[[slice, np.ndarray, np.ndarray], None]
 T = TypeVar("T")
 
-#: Up to so many means, or joints, comparing with all of them takes no longer than finding a way to the near ones.
-FEW_MEANS, FEW_COMPONENTS = 2048, 1024
+#: Up to so many components, comparing joints with all of them takes no longer than finding a way to the near ones.
+FEW_COMPONENTS = 1024
 
 #: Values of rows that find their way together, and rows at least: the more meet at a cluster, the faster.
 VALUES_TOGETHER = 1 << 25

@@ -17,11 +17,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from .algorithm.frame import Frame
 from .algorithm.models.families import FAMILIES
+from .algorithm.routing import finds_its_way
 from .backends import Backend, like, on_host, predicting_backend_of, rows_of
 from .coreset import unpack
 from .data import ArrayRows, Rows
 from .data.appending import appending
-from .evaluation import FEW_COMPONENTS, FEW_MEANS, gathered
+from .evaluation import FEW_COMPONENTS, gathered
 from .mixture_parameters import fitted_kind, fitted_metric, in_metric, is_shared, mixture_of, n_parameters
 from .parallel import Workers
 from .progress import Progress, make_progress
@@ -116,9 +117,9 @@ class FittedMixture(DensityMixin, BaseEstimator):
             "approximate": every row goes from a landmark to nearer and nearer means, along the neighbours of each,
             at a cost that does not grow with `n_components`.  Most rows end at the nearest mean, the others near
             it; which do may depend on the rows they come with.  The first call builds what it needs, later ones
-            use it again.  Up to 2,048 components are all compared, so that the result is exact.  Where clusters
-            have weights or variances of their own, that is up to 1,024, and rows go on from there to larger and
-            larger joints.
+            use it again.  Up to 2,048 components (4,096 from 16 features on) are all compared, so that the result
+            is exact.  Where clusters have weights or variances of their own, that is up to 1,024, and rows go on
+            from there to larger and larger joints.
         output : path-like, optional
             A file to write the labels to, part by part, instead of returning them: `.npy`, `.parquet`, `.csv` or
             `.tsv`.  It is there as a whole or not at all; an existing one is replaced.
@@ -130,7 +131,7 @@ class FittedMixture(DensityMixin, BaseEstimator):
         rows = self._check_predict(X)
         check_choice("method", method, PREDICTIONS)
         with self._evaluate("predict", rows) as evaluator:
-            if method == "exact" or len(self.means_) <= (FEW_MEANS if is_shared(self) else FEW_COMPONENTS):
+            if method == "exact" or self._compares_all():
                 pieces = evaluator.label_pieces(rows)
             else:
                 pieces = evaluator.near_label_pieces(rows, evaluator.routing(self, self.neighbors_))
@@ -141,6 +142,13 @@ class FittedMixture(DensityMixin, BaseEstimator):
                 for piece in pieces:
                     append(piece)
         return None
+
+    def _compares_all(self) -> bool:
+        """Whether all components are compared, whatever the method: where they are few that takes no longer."""
+        n_components, n_features = self.means_.shape
+        if is_shared(self):
+            return not finds_its_way(n_components, n_features)
+        return bool(n_components <= FEW_COMPONENTS)
 
     def nearest(self, X: Any, k: int = 1) -> tuple[np.ndarray, np.ndarray]:
         """The k nearest of all means for every row, compared in the fit's `dtype`.

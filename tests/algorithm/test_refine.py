@@ -129,7 +129,7 @@ def test_costs_are_told() -> None:
 
 @pytest.mark.on_cpu  # whose limits are lowered
 def test_what_a_row_costs_does_not_grow_with_the_number_of_clusters(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_search, "ALL_COMPARED", 16)
+    monkeypatch.setattr(routing, "ALL_COMPARED", 16)
     for name in ("MOST_LANDMARKS", "FROM_LANDMARK", "FROM_CLUSTER"):
         monkeypatch.setattr(routing, name, 16)
     X = blobs(60_000, 2)
@@ -146,7 +146,7 @@ def test_what_a_row_costs_does_not_grow_with_the_number_of_clusters(monkeypatch:
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_the_number_of_threads_does_not_matter(monkeypatch: pytest.MonkeyPatch, dtype: type) -> None:
     monkeypatch.setattr(row_search, "CHUNK_VALUES", 4 * 1000)
-    monkeypatch.setattr(row_search, "ALL_COMPARED", 20)
+    monkeypatch.setattr(routing, "ALL_COMPARED", 20)
     X = blobs(300_000, 4).astype(dtype)  # several blocks, so several chunks
     models = [fit(X, 60, refine=2, n_threads=n) for n in (1, 2, 5)]
     for other in models[1:]:

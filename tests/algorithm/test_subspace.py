@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,12 +10,13 @@ from hypothesis import strategies as st
 
 from vcgmm import VCGMM
 from vcgmm.algorithm import directions as module
+from vcgmm.algorithm import subspace
 from vcgmm.algorithm.coreset import Coreset
 from vcgmm.algorithm.directions import CHOICES, LEAST_GAIN
 from vcgmm.algorithm.frame import Frame
 from vcgmm.algorithm.local_points import LocalPoints
 from vcgmm.algorithm.seeding import Start
-from vcgmm.algorithm.subspace import SearchSettings, lift, start_in_subspace
+from vcgmm.algorithm.subspace import WINNERS, SearchSettings, improved_labels, lift, start_in_subspace
 from vcgmm.algorithm.two_level import two_level
 from vcgmm.parallel import Workers
 
@@ -149,6 +151,25 @@ def test_lifting_does_not_depend_on_the_number_of_threads() -> None:
     np.testing.assert_array_equal(starts[0].means, starts[1].means)
     np.testing.assert_array_equal(starts[0].labels, starts[1].labels)
     assert starts[0].error == starts[1].error
+
+
+def test_points_have_few_winners_in_few_dimensions(monkeypatch: pytest.MonkeyPatch) -> None:
+    widths: list[int] = []
+
+    class Watched(subspace.BlockedSearch):
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments)
+            widths.append(self.winners.shape[1])
+
+    monkeypatch.setattr(subspace, "BlockedSearch", Watched)
+    points, _, _ = mixture(2000, 12, D=8, rank=4)
+    weights, rng = np.ones(len(points)), np.random.default_rng(0)
+    for truncation in (1, WINNERS, WINNERS + 2):
+        start = two_level(points, weights, 12, rng, INLINE, silent)
+        few = replace(settings(12), truncation=truncation)
+        labels, _ = improved_labels(points, weights, start, few, rng, INLINE)
+        assert len(np.unique(labels)) == 12
+    assert widths == [1, WINNERS, WINNERS]
 
 
 # ----------------------------------------------------------------------------------------------------- whole start

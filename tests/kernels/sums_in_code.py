@@ -19,10 +19,10 @@ from vcgmm import (
     afkmc2,
     kmeans_plus_plus,
     lightweight_coreset,
-    prediction,
     quantization_error,
     two_level,
 )
+from vcgmm.algorithm import routing
 from vcgmm.kernels.jit import FAST
 
 #: Names that LLVM gives to the check, to the blocks between it and a sum's end, and to the loops among these.
@@ -103,7 +103,7 @@ def sums_while_writing(rows: np.ndarray, out: np.ndarray) -> float:
 
 def use_all(dtype: type) -> None:
     """Fits, predictions and coresets of rows of this type."""
-    prediction.FEW_MEANS = 16  # or approximate predictions would be exact
+    routing.ALL_COMPARED = 8  # or approximate predictions would be exact
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3_000, 6)).astype(dtype)
     weights = rng.uniform(1, 2, size=len(X))

@@ -13,13 +13,17 @@ import math
 import numpy as np
 
 from ..kernels.routing import step_to_nearest
-from ..kernels.shorts import may_be_short
+from ..kernels.shorts import FEATURES, may_be_short
 from ..parallel import Workers
 from .cells import Neighbourhoods, cut_into_tasks, sort_by_cluster
 from .natural import Natural
 from .nearest import k_nearest, nearest
 from .random import generator
 from .two_level import Cells
+
+#: Up to so many clusters, comparing a row with all of them takes no longer than finding its way; up to twice as
+#: many where rows are wide enough for `kernels.shorts`.
+ALL_COMPARED = 2048
 
 #: Clusters for each landmark, and most landmarks.
 PER_LANDMARK = 32
@@ -34,6 +38,11 @@ MOST_STEPS = 8
 
 #: Rounds in which the clusters around each cluster are searched.
 N_LINKS = 8
+
+
+def finds_its_way(n_clusters: int, n_features: int) -> bool:
+    """Whether a row finds its way among so many clusters sooner than it is compared with all of them."""
+    return n_clusters > (ALL_COMPARED if n_features < FEATURES else 2 * ALL_COMPARED)
 
 
 class Routing:

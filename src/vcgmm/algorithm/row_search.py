@@ -10,7 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..data import Part, Rows
-from ..kernels.shorts import FEATURES
 from ..parallel import Workers
 from .cells import Neighbourhoods, sort_by_cluster
 from .estep import scatter_of
@@ -20,16 +19,12 @@ from .mstep import LocalStatistics, Statistics, initial_variance
 from .natural import Natural
 from .nearest import nearest
 from .random import generator
-from .routing import Routing
+from .routing import Routing, finds_its_way
 from .settings import Settings
 from .sums import Sums, Totals
 
 #: What its random numbers are for, beside the purposes of `attempts`.
 ROW_SEARCH = 16
-
-#: Up to so many clusters, all of them are compared with a row of which nothing is known; of twice as many where
-#: rows are wide enough for `kernels.shorts`.
-ALL_COMPARED = 2048
 
 #: Rows of a chunk for each cluster: with few, a cluster's candidates are made ready for hardly any row …
 ROWS_PER_CLUSTER = 64
@@ -179,8 +174,7 @@ class RowSearch:
         self._means = means = natural.means
         # One look at clusters from random groups is not enough to know the nearest of each.
         n_evaluations = self._neighbourhoods.update(natural)
-        compared = ALL_COMPARED if means.shape[1] < FEATURES else 2 * ALL_COMPARED
-        if len(means) > compared and self.rows.n_samples > len(means):
+        if finds_its_way(*means.shape) and self.rows.n_samples > len(means):
             self._routing = Routing(means, means.dtype, self.neighbors, self.workers)
             n_evaluations += self._routing.n_evaluations
         return n_evaluations
