@@ -24,6 +24,7 @@ from .natural import Natural
 from .nearest import nearest
 from .subspace import lift
 from .sums import Sums
+from .thread_sums import ThreadSums
 
 #: Up to so many clusters are all compared with every point; a third more where rows are wide enough for `shorts`.
 FEW = 384
@@ -184,30 +185,28 @@ class Compared:
         self._mass_magic = float(rounding_constant(np.array(extent.total_weight)))
         self._centres = np.zeros((-(-n_clusters // HEIGHT) * HEIGHT, n_features), points.dtype)
         self._squares = np.full(len(self._centres), np.inf, points.dtype)
-        # Sums over the points of every cluster, and what each thread finds that changes in them.  All are exact:
-        # how threads share them does not matter, nor that rows have been added and taken away again.
+        # Sums over the points of every cluster.  They are exact, like what changes in them from step to step: it
+        # does not matter that rows have been added and taken away again.
         self._sums, self._mass = np.zeros((n_clusters, n_features)), np.zeros(n_clusters)
-        self._totals = np.empty((workers.n_threads, n_clusters, n_features))
-        self._masses = np.empty((workers.n_threads, n_clusters))
 
     def take(self, means: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
         """As `Step` says."""
-        centres, squares, totals, masses = self._centres, self._squares, self._totals, self._masses
-        n_clusters = len(means)
+        centres, squares, n_clusters = self._centres, self._squares, len(means)
         centres[:n_clusters] = means
         squared_norms(centres[:n_clusters], squares[:n_clusters])
-        totals[:], masses[:] = 0.0, 0.0
-        n_moved = [0] * len(masses)
+        changes = ThreadSums(self.workers, self._sums.shape, self._mass.shape)
+        n_moved = [0] * self.workers.n_threads
 
         def work(thread: int, first: int, last: int) -> None:
             n_moved[thread] += assign_and_add(
                 first, last, self.points, self.weights, centres, squares, self._steps, self._magic,
-                self._mass_magic, self.labels, totals[thread], masses[thread],
+                self._mass_magic, self.labels, *changes.of(thread),
             )  # fmt: skip
 
         self.workers.run(work, -(-len(self.points) // LANES), self.points.size * n_clusters)
-        self._sums += totals.sum(axis=0)
-        self._mass += masses.sum(axis=0)
+        totals, masses = changes.total()
+        self._sums += totals
+        self._mass += masses
         return self._sums / np.where(self._mass > 0, self._mass, 1.0)[:, None] - means, self._mass, sum(n_moved)
 
     def relabel(self, labels: np.ndarray) -> None:

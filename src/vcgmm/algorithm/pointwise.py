@@ -12,6 +12,7 @@ from .extent import Extent
 from .mstep import LocalStatistics, Statistics, initial_variance
 from .natural import Natural
 from .random import distinct_clusters, generator, random_clusters
+from .thread_sums import ThreadSums
 
 
 class PointwiseSearch:
@@ -73,29 +74,24 @@ class PointwiseSearch:
         if variance is None:
             variance = initial_variance(self._error(), self.total_weight, n_features, self.variance_floor)
         rounding = self._extent.rounding(Natural.shared(used))
-        n_threads = self.workers.n_threads
-        # One of each for every thread: they are exact, so how points are shared does not matter.
-        shifts = [np.zeros((n_clusters, n_features)) for _ in range(n_threads)]
-        masses = [np.zeros(n_clusters) for _ in range(n_threads)]
+        sums = ThreadSums(self.workers, (n_clusters, n_features), (n_clusters,))
         facts = np.empty((len(self.points), 2))
         precision = 0.5 / variance
 
         def work(thread: int, first: int, last: int) -> None:
             sum_points(
                 first, last, self.points, self.weights, used, self.winners, self.near, precision,
-                rounding.shifts, rounding.rows, rounding.masses, shifts[thread], masses[thread], facts,
+                rounding.shifts, rounding.rows, rounding.masses, *sums.of(thread), facts,
             )  # fmt: skip
 
         self.workers.run(work, len(self.points))
         log_sum, scatter = facts.sum(axis=0)
-        for parts in (shifts, masses):
-            for other in parts[1:]:
-                parts[0] += other
+        shifts, masses = sums.total()
         return LocalStatistics(
             means=used,
             variance=variance,
-            shifts=shifts[0],
-            masses=masses[0],
+            shifts=shifts,
+            masses=masses,
             scatter=float(scatter),
             log_sum=float(log_sum),
             total_weight=self.total_weight,

@@ -13,6 +13,7 @@ from ..parallel import Workers
 from .cells import cut_into_tasks
 from .extent import Rounding
 from .natural import Natural
+from .thread_sums import ThreadSums
 
 #: Effort for every candidate of a point beside its features: selection, and what follows for winners.
 SELECTION = 32
@@ -100,12 +101,8 @@ class Sums:
         self.natural = natural
         self.rounding = rounding
         self.workers = workers
-        # One of each for every thread: they are exact, so how they are shared does not matter.
-        self._shifts = [np.zeros(natural.means.shape) for _ in range(workers.n_threads)]
-        self._scatters = (
-            [np.zeros((n_clusters, 2, n_squares)) for _ in range(workers.n_threads)] if n_squares else []
-        )
-        self._masses = [np.zeros(n_clusters) for _ in range(workers.n_threads)]
+        scatters = [(n_clusters, 2, n_squares)] if n_squares else []
+        self._sums = ThreadSums(workers, natural.means.shape, (n_clusters,), *scatters)
         self._facts = np.zeros(6)
         self.cell_bounds, self.cell_masses = np.zeros(n_clusters), np.zeros(n_clusters)
 
@@ -144,11 +141,12 @@ class Sums:
             in_steps = True
 
         def work(thread: int, first: int, last: int) -> None:
+            shifts, masses, *scatters = self._sums.of(thread)
             search_tasks(
                 first, last, task_cell, task_start, points, weights, order, candidates, natural.means,
                 natural.precisions, natural.offsets, winners, precision, indices, in_steps, farthest,
-                rounding.shifts, rounding.scatters, rounding.rows, rounding.masses, self._shifts[thread],
-                self._scatters[thread] if self._scatters else None, self._masses[thread], facts,
+                rounding.shifts, rounding.scatters, rounding.rows, rounding.masses, shifts,
+                scatters[0] if scatters else None, masses, facts,
             )  # fmt: skip
 
         effort = len(points) * n_candidates * (points.shape[1] + SELECTION)
@@ -165,9 +163,5 @@ class Sums:
 
     def totals(self) -> Totals:
         """All sums; to be asked for once, since the threads' own are added up in place."""
-        for parts in (self._shifts, self._scatters, self._masses):
-            for other in parts[1:]:
-                parts[0] += other
-            del parts[1:]
-        scatters = self._scatters[0].sum(axis=1) if self._scatters else None
-        return Totals(self._facts, self._shifts[0], scatters, self._masses[0])
+        shifts, masses, *scatters = self._sums.total()
+        return Totals(self._facts, shifts, scatters[0].sum(axis=1) if scatters else None, masses)

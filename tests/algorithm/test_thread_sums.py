@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+from vcgmm.algorithm.thread_sums import ThreadSums
+from vcgmm.parallel import Workers
+
+SHAPES = ((300, 700), (300,), (300, 2, 5))  # enough of the first that threads are woken to add up
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 5])
+def test_the_total_is_that_of_all_threads_that_have_added(n_threads: int) -> None:
+    terms = np.random.default_rng(0).integers(-1000, 1000, (40, 300)).astype(np.float64)
+    with Workers(n_threads) as workers:
+        sums = ThreadSums(workers, *SHAPES)
+
+        def work(thread: int, first: int, last: int) -> None:
+            for array in sums.of(thread):
+                for term in terms[first:last]:
+                    array += term.reshape(-1, *[1] * (array.ndim - 1))
+
+        workers.run(work, len(terms))
+        totals = sums.total()
+    assert [total.shape for total in totals] == list(SHAPES)
+    for total in totals:
+        expected = np.broadcast_to(terms.sum(axis=0).reshape(-1, *[1] * (total.ndim - 1)), total.shape)
+        np.testing.assert_array_equal(total, expected)
+
+
+def test_all_threads_add_up() -> None:
+    seen: set[int] = set()
+    both = threading.Barrier(2, timeout=30)
+    with Workers(2) as workers:
+        run = workers.run
+
+        def watched(work, n_tasks, effort):  # type: ignore[no-untyped-def]
+            assert (n_tasks, effort) == (300, 8 * 700 * 300)
+
+            def waiting(thread: int, first: int, last: int) -> None:
+                if thread not in seen:
+                    seen.add(thread)
+                    both.wait()
+                work(thread, first, last)
+
+            run(waiting, n_tasks)
+
+        sums = ThreadSums(workers, (300, 700))
+        for thread in (0, 1):
+            sums.of(thread)[0][:] += thread + 1
+        workers.run = watched  # type: ignore[method-assign]
+        (total,) = sums.total()
+    assert seen == {0, 1}
+    assert (total == 3).all()
+
+
+def test_a_thread_that_adds_nothing_costs_nothing_and_where_none_does_all_is_zero() -> None:
+    with Workers(3) as workers:
+        sums = ThreadSums(workers, (4, 2), (4,))
+        sums.of(1)[0][2] += 7
+        shifts, masses = sums.total()
+        assert shifts.tolist() == [[0, 0], [0, 0], [7, 7], [0, 0]]
+        assert not masses.any()
+        nothing = ThreadSums(workers, (4, 2)).total()
+        assert nothing[0].shape == (4, 2)
+        assert not nothing[0].any()
+
+
+def test_what_a_thread_has_added_stays_until_the_end() -> None:
+    with Workers(1) as workers:
+        sums = ThreadSums(workers, (3,))
+        for _ in range(2):
+            sums.of(0)[0][1] += 1
+        assert sums.total()[0].tolist() == [0, 2, 0]
