@@ -198,9 +198,10 @@ class Compared:
         n_moved = [0] * self.workers.n_threads
 
         def work(thread: int, first: int, last: int) -> None:
+            totals, masses = changes.of(thread)
             n_moved[thread] += assign_and_add(
                 first, last, self.points, self.weights, centres, squares, self._steps, self._magic,
-                self._mass_magic, self.labels, *changes.of(thread),
+                self._mass_magic, self.labels, totals, masses,
             )  # fmt: skip
 
         self.workers.run(work, -(-len(self.points) // LANES), self.points.size * n_clusters)

@@ -79,9 +79,10 @@ class PointwiseSearch:
         precision = 0.5 / variance
 
         def work(thread: int, first: int, last: int) -> None:
+            shifts, masses = sums.of(thread)
             sum_points(
                 first, last, self.points, self.weights, used, self.winners, self.near, precision,
-                rounding.shifts, rounding.rows, rounding.masses, *sums.of(thread), facts,
+                rounding.shifts, rounding.rows, rounding.masses, shifts, masses, facts,
             )  # fmt: skip
 
         self.workers.run(work, len(self.points))
