@@ -37,7 +37,7 @@ def test_all_threads_add_up() -> None:
         run = workers.run
 
         def watched(work, n_tasks, effort):  # type: ignore[no-untyped-def]
-            assert (n_tasks, effort) == (300, 8 * 700 * 300)
+            assert (n_tasks, effort) == (300, 8 * 2 * 700 * 300)
 
             def waiting(thread: int, first: int, last: int) -> None:
                 if thread not in seen:

@@ -23,29 +23,33 @@ class ThreadSums:
 
     def __init__(self, workers: Workers, *shapes: tuple[int, ...]) -> None:
         self.workers = workers
-        self._arrays = [[np.empty(shape) for shape in shapes] for _ in range(workers.n_threads)]
+        self._stacks = [np.empty((workers.n_threads, *shape)) for shape in shapes]
         self._begun = [False] * workers.n_threads
 
     def of(self, thread: int) -> list[np.ndarray]:
         """Those of a thread, float64, which are 0 when it first asks."""
+        sums: list[np.ndarray] = [stack[thread] for stack in self._stacks]
         if not self._begun[thread]:
-            for array in self._arrays[thread]:
+            for array in sums:
                 array[:] = 0.0
             self._begun[thread] = True
-        return self._arrays[thread]
+        return sums
 
     def total(self) -> list[np.ndarray]:
-        """All of them together; to be asked for once, since they are added up in place."""
-        begun = [arrays for arrays, has_begun in zip(self._arrays, self._begun, strict=True) if has_begun]
-        sums, *others = begun or [self.of(0)]
-        self._arrays = []
+        """All of them together, in arrays of their own; to be asked for once."""
+        if not any(self._begun):
+            self.of(0)
+        begun = [thread for thread, has_begun in enumerate(self._begun) if has_begun]
+        stacks, self._stacks = self._stacks, []
+        if len(self._begun) == 1:
+            return [stack[0] for stack in stacks]
+        totals = [np.empty(stack.shape[1:]) for stack in stacks]
 
         def add(_thread: int, first: int, last: int) -> None:
-            for other in others:
-                for mine, its in zip(sums, other, strict=True):
-                    mine[first:last] += its[first:last]
+            for stack, total in zip(stacks, totals, strict=True):
+                # At one go, where all have begun: between two calls of NumPy threads wait for each other.
+                terms = stack[:, first:last] if len(begun) == len(stack) else stack[begun, first:last]
+                np.add.reduce(terms, axis=0, out=total[first:last])
 
-        if others:
-            size = sum(array.size for array in sums)
-            self.workers.run(add, len(sums[0]), MOVING * size * len(others))
-        return sums
+        self.workers.run(add, len(totals[0]), MOVING * len(begun) * sum(total.size for total in totals))
+        return totals
