@@ -68,6 +68,21 @@ def test_a_thread_that_adds_nothing_costs_nothing_and_where_none_does_all_is_zer
         assert not nothing[0].any()
 
 
+@pytest.mark.parametrize(("n_threads", "adding"), [(5, (1, 3)), (3, (0, 1, 2)), (2, (1,)), (2, (0, 1))])
+def test_only_those_that_have_added_count(n_threads: int, adding: tuple[int, ...]) -> None:
+    with Workers(n_threads) as workers:
+        sums = ThreadSums(workers, (4, 2), (4,))
+        for thread in adding:
+            for array in sums.of(thread):
+                array[thread % 4] += 10**thread
+        for total in sums.total():
+            rows = [
+                [10**thread if thread in adding and thread % 4 == c else 0 for thread in range(5)]
+                for c in range(4)
+            ]
+            assert total.reshape(4, -1)[:, 0].tolist() == [sum(row) for row in rows]
+
+
 def test_what_a_thread_has_added_stays_until_the_end() -> None:
     with Workers(1) as workers:
         sums = ThreadSums(workers, (3,))
