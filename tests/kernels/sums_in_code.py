@@ -14,14 +14,7 @@ import numba
 import numpy as np
 from numba.core import codegen
 
-from vcgmm import (
-    VCGMM,
-    afkmc2,
-    kmeans_plus_plus,
-    lightweight_coreset,
-    quantization_error,
-    two_level,
-)
+from vcgmm import VCGMM, afkmc2, kmeans_plus_plus, lightweight_coreset, quantization_error, two_level
 from vcgmm.algorithm import routing
 from vcgmm.kernels.jit import FAST
 
