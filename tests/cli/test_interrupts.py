@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import signal
@@ -74,7 +75,7 @@ def test_twice_stops_at_once(tmp_path: Path) -> None:
         out, err = process.communicate(timeout=60)
     finally:
         process.kill()
-    assert process.returncode == INTERRUPTED
+    assert process.returncode == INTERRUPTED, err
     assert out == ""
     assert "Interrupted: nothing was written." in err
     assert "Traceback" not in err
@@ -110,22 +111,81 @@ def test_twice_stops_at_once_also_inside_of_a_kernel() -> None:
         _, err = process.communicate("x", timeout=60)
     finally:
         process.kill()
-    assert process.returncode == INTERRUPTED
+    assert process.returncode == INTERRUPTED, err
     assert "Interrupted: nothing was written." in err
 
 
 def test_the_first_is_noted_the_second_raises(capfd: pytest.CaptureFixture[str]) -> None:
     before = signal.getsignal(signal.SIGINT)
-    with GentleStop(quiet=False) as stop:
-        assert not stop(FACTS)
-        signal.raise_signal(signal.SIGINT)
-        assert stop.asked
-        assert stop(FACTS)
-        with pytest.raises(KeyboardInterrupt):
+    report = sys.unraisablehook
+    stop = GentleStop(quiet=False)
+
+    def press_twice() -> None:
+        with stop:
+            assert not stop(FACTS)
             signal.raise_signal(signal.SIGINT)
+            assert stop.asked
+            assert stop(FACTS)
+            signal.raise_signal(signal.SIGINT)
+            raise AssertionError("the second raised nothing")
+
+    with pytest.raises(KeyboardInterrupt) as raised:
+        press_twice()
+    assert raised.value.__cause__ is None
+    assert sys.unraisablehook is report
     assert signal.getsignal(signal.SIGINT) is before
     assert signal.set_wakeup_fd(-1) == -1
     assert "Ctrl-C again" in capfd.readouterr().err
+
+
+@ctypes.CFUNCTYPE(None)
+def lose_two_interrupts() -> None:
+    """As LLVM calls Python when it has compiled a kernel: no exception leaves it."""
+    for _ in range(2):
+        signal.raise_signal(signal.SIGINT)
+    raise AssertionError("the second raised nothing")
+
+
+@pytest.mark.parametrize("error", [RuntimeError("no compiled object yet"), SystemError("error return"), None])
+def test_interrupts_that_are_lost_on_their_way_count(
+    error: Exception | None, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def fit() -> None:
+        with GentleStop(quiet=True):
+            lose_two_interrupts()
+            if error is not None:
+                raise error
+
+    with pytest.raises(KeyboardInterrupt) as raised:
+        fit()
+    assert raised.value.__cause__ is error
+    assert capfd.readouterr().err == ""
+
+
+def test_after_one_interrupt_errors_stay_what_they_are() -> None:
+    def fit() -> None:
+        with GentleStop(quiet=True):
+            signal.raise_signal(signal.SIGINT)
+            raise RuntimeError("mine")
+
+    with pytest.raises(RuntimeError, match="mine"):
+        fit()
+
+
+@ctypes.CFUNCTYPE(None)
+def fail() -> None:
+    raise RuntimeError("mine")
+
+
+def test_other_exceptions_that_cannot_be_raised_are_told() -> None:
+    told = []
+    before, sys.unraisablehook = sys.unraisablehook, lambda report: told.append(str(report.exc_value))
+    try:
+        with GentleStop(quiet=True):
+            fail()
+    finally:
+        sys.unraisablehook = before
+    assert told == ["mine"]
 
 
 def test_quietly(capfd: pytest.CaptureFixture[str]) -> None:

@@ -6,7 +6,9 @@ import contextlib
 import os
 import signal
 import socket
+import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, Self
@@ -30,6 +32,10 @@ class GentleStop:
     the first when it comes, and ends the process if the second has had no effect for a while. Where interrupts are
     ignored, as in jobs that a shell runs in the background, they stay so.
 
+    A KeyboardInterrupt is lost where C calls Python: LLVM does so when it has compiled a kernel, which then counts
+    as not compiled, an error that says nothing to a user. So whatever comes out after a second interrupt, an error
+    or a result, a KeyboardInterrupt leaves in its place.
+
     Parameters
     ----------
     quiet : bool
@@ -44,6 +50,7 @@ class GentleStop:
         self._checkpoint = checkpoint
         self._watch: _Watch | None = None
         self._before: Any = None
+        self._report: Callable[[Any], object] = sys.unraisablehook
 
     def __call__(self, facts: Iteration) -> bool:  # noqa: ARG002 (it stops whatever the iteration was)
         """Whether to stop."""
@@ -53,22 +60,32 @@ class GentleStop:
         in_charge = threading.current_thread() is threading.main_thread()  # others may not set handlers
         if in_charge and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
             self._before = signal.signal(signal.SIGINT, self._note)
+            self._report, sys.unraisablehook = sys.unraisablehook, self._unraisable
             self._watch = _Watch(self._quiet, self._checkpoint)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Put back what Ctrl-C did before."""
-        if self._watch is not None:
-            self._watch.end()
-            self._watch = None
-            signal.signal(signal.SIGINT, self._before)
+        """Put back what Ctrl-C did before; after a second one, raise KeyboardInterrupt if nothing has."""
+        if self._watch is None:
+            return
+        twice = self._watch.end() > 1
+        self._watch = None
+        sys.unraisablehook = self._report
+        signal.signal(signal.SIGINT, self._before)
+        if twice and (error is None or isinstance(error, Exception)):
+            raise KeyboardInterrupt from error
 
     def _note(self, _number: int, _frame: FrameType | None) -> None:
         if self.asked:
             raise KeyboardInterrupt
         self.asked = True
+
+    def _unraisable(self, report: Any) -> None:
+        """Say nothing of an interrupt that was lost: leaving makes good for it."""
+        if not issubclass(report.exc_type, KeyboardInterrupt):
+            self._report(report)
 
 
 class _Watch:
@@ -77,6 +94,7 @@ class _Watch:
     def __init__(self, quiet: bool, checkpoint: Path | None) -> None:
         self._quiet = quiet
         self._checkpoint = checkpoint
+        self._heard = 0
         self._over = threading.Event()
         self._ear, self._mouth = socket.socketpair()
         self._mouth.setblocking(False)  # signals do not wait
@@ -84,23 +102,23 @@ class _Watch:
         self._thread = threading.Thread(target=self._listen, name="vcgmm-interrupts", daemon=True)
         self._thread.start()
 
-    def end(self) -> None:
-        """Stop listening."""
+    def end(self) -> int:
+        """Stop listening, and tell how many interrupts were heard."""
         self._over.set()
         signal.set_wakeup_fd(self._before)
         self._mouth.send(b"\0")  # so that the thread wakes up and sees that it is over
         self._thread.join()
         self._ear.close()
         self._mouth.close()
+        return self._heard
 
     def _listen(self) -> None:
-        heard = 0
         while True:
             now = self._ear.recv(64).count(signal.SIGINT)
-            if heard == 0 and now > 0 and not self._quiet:
+            if self._heard == 0 and now > 0 and not self._quiet:
                 _say(f"\n{NOTICE}\n")
-            heard += now
-            if heard > 1 and not self._over.wait(GRACE):
+            self._heard += now
+            if self._heard > 1 and not self._over.wait(GRACE):
                 _leave(parting(self._checkpoint))
             if self._over.is_set():
                 return
