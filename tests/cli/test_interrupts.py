@@ -49,7 +49,7 @@ def test_once_saves_what_there_is(tmp_path: Path) -> None:
     try:
         wait_for(process, "3 ")
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=300)
     finally:
         process.kill()
     assert process.returncode == 0, err
@@ -72,7 +72,7 @@ def test_twice_stops_at_once(tmp_path: Path) -> None:
         wait_for(process, "Stopping after this iteration")
         assert process.poll() is None
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=300)
     finally:
         process.kill()
     assert process.returncode == INTERRUPTED, err
@@ -108,7 +108,7 @@ def test_twice_stops_at_once_also_inside_of_a_kernel() -> None:
         # The first is answered while the kernel runs.
         wait_for(process, "Stopping after this iteration")
         assert process.poll() is None
-        _, err = process.communicate("x", timeout=60)
+        _, err = process.communicate("x", timeout=300)
     finally:
         process.kill()
     assert process.returncode == INTERRUPTED, err

@@ -230,7 +230,7 @@ def test_a_killed_fit_ends_with_the_same_bits(big: Path) -> None:
     try:
         wait_for(process, "5 ")
         process.kill()
-        process.communicate(timeout=60)
+        process.communicate(timeout=300)
     finally:
         process.kill()
     assert process.returncode == -signal.SIGKILL
@@ -238,7 +238,7 @@ def test_a_killed_fit_ends_with_the_same_bits(big: Path) -> None:
     (big / "rows.npy").rename(big / "moved.npy")
 
     again = start(big, "--resume", "run.ckpt", "-o", "model.vcgmm", "--threads", "2", "-v", "--json")
-    out, err = again.communicate(timeout=60)
+    out, err = again.communicate(timeout=300)
     assert again.returncode == 0, err
     assert json.loads(out)["n_iter"] == 150
     assert not any(line.split()[:1] == ["3"] for line in err.splitlines())  # it did not begin anew
@@ -259,7 +259,7 @@ def test_ctrl_c_leaves_a_checkpoint_of_the_same_state(big: Path) -> None:
     try:
         wait_for(process, "3 ")
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=300)
     finally:
         process.kill()
     assert process.returncode == 0, err
@@ -282,9 +282,9 @@ def test_ctrl_c_twice_tells_how_to_go_on(big: Path) -> None:
         process.send_signal(signal.SIGINT)
         wait_for(process, "Stopping after this iteration")
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=300)
     finally:
         process.kill()
-    assert process.returncode == INTERRUPTED
+    assert process.returncode == INTERRUPTED, err
     assert "no model was written. Go on with: vcgmm fit --resume run.ckpt" in err
     assert "Traceback" not in err
