@@ -27,7 +27,7 @@ demo: $(READY_DEMO) ## cluster a million points, print a table, write vcgmm-demo
 test: lint ## style, types, import direction, then all tests with coverage
 	rm -f .coverage .coverage.*
 	@echo "== small kernels as plain Python: the only way to see their lines =="
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -m interpreted --cov --cov-report=
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n 2 -m interpreted --cov --cov-report=
 	@echo "== the whole suite, compiled =="
 	$(BIN)/python -m pytest -q -n 2 --cov --cov-append --cov-report=term --cov-fail-under=95
 

@@ -37,19 +37,29 @@ def words_of(name: str) -> str:
     return word or name
 
 
+def blocks_of(text: str) -> dict[str, list[str]]:
+    """The instructions of a function's blocks. (One by one, llvmlite would count through all of them for each.)"""
+    blocks: dict[str, list[str]] = {}
+    for line in text.splitlines():
+        if label := re.match(r'"?([\w.$-]+)"?:', line):
+            instructions = blocks.setdefault(label[1], [])
+        elif line.startswith("  ") and line.strip():
+            instructions.append(line.strip())
+    return blocks
+
+
 def look_at(module: Any) -> None:
     """Note the functions of a module that have such a sum."""
     for function in module.functions:
         leads_from: dict[str, set[str]] = {}
         ends, writing = [], set()
-        for block in function.blocks:
-            instructions = [str(instruction) for instruction in block.instructions]
-            for label in re.findall(r'label %"?([\w.$-]+)', instructions[-1]):
-                leads_from.setdefault(label, set()).add(block.name)
+        for block, instructions in blocks_of(str(function)).items():
+            for label in re.findall(r'label %"?([\w.$-]+)', " ".join(instructions)):
+                leads_from.setdefault(label, set()).add(block)
             if any("vector.reduce.fadd" in instruction for instruction in instructions):
-                ends.append(block.name)
-            if block.name.startswith(LOOPS) and any(i.lstrip().startswith("store") for i in instructions):
-                writing.add(block.name)
+                ends.append(block)
+            if block.startswith(LOOPS) and any(i.startswith("store") for i in instructions):
+                writing.add(block)
         seen = set(ends)
         while ends:
             for before in leads_from.get(ends.pop(), set()) - seen:
