@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from vcgmm import VCGMM, Iteration
+from vcgmm.cli import interrupts
 from vcgmm.cli.errors import INTERRUPTED
 from vcgmm.cli.interrupts import GentleStop
 
@@ -139,8 +140,14 @@ def test_the_first_is_noted_the_second_raises(capfd: pytest.CaptureFixture[str])
 
 
 @ctypes.CFUNCTYPE(None)
-def lose_two_interrupts() -> None:
+def lose_an_interrupt() -> None:
     """As LLVM calls Python when it has compiled a kernel: no exception leaves it."""
+    signal.raise_signal(signal.SIGINT)
+    raise AssertionError("it raised nothing")
+
+
+@ctypes.CFUNCTYPE(None)
+def lose_two_interrupts() -> None:
     for _ in range(2):
         signal.raise_signal(signal.SIGINT)
     raise AssertionError("the second raised nothing")
@@ -160,6 +167,41 @@ def test_interrupts_that_are_lost_on_their_way_count(
         fit()
     assert raised.value.__cause__ is error
     assert capfd.readouterr().err == ""
+
+
+def test_an_interrupt_counts_that_comes_while_the_first_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, may_end = threading.Event(), threading.Event()
+    monkeypatch.setattr(interrupts, "_say", lambda _: begun.set() or may_end.wait(60))
+
+    def fit() -> None:
+        with GentleStop(quiet=False):
+            signal.raise_signal(signal.SIGINT)
+            assert begun.wait(60)
+            lose_an_interrupt()
+            threading.Timer(0.1, may_end.set).start()  # the fit is left before
+
+    with pytest.raises(KeyboardInterrupt):
+        fit()
+
+
+def test_all_is_put_back_where_leaving_is_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+    before, report = signal.getsignal(signal.SIGINT), sys.unraisablehook
+    end = interrupts._Watch.end
+
+    def end_and_press(watch: interrupts._Watch) -> int:
+        end(watch)
+        signal.raise_signal(signal.SIGINT)
+        raise AssertionError("it raised nothing")
+
+    monkeypatch.setattr(interrupts._Watch, "end", end_and_press)
+
+    def fit() -> None:
+        with GentleStop(quiet=True):
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        fit()
+    assert (signal.getsignal(signal.SIGINT), sys.unraisablehook) == (before, report)
 
 
 def test_after_one_interrupt_errors_stay_what_they_are() -> None:

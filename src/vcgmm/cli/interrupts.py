@@ -70,10 +70,12 @@ class GentleStop:
         """Put back what Ctrl-C did before; after a second one, raise KeyboardInterrupt if nothing has."""
         if self._watch is None:
             return
-        twice = self._watch.end() > 1
-        self._watch = None
-        sys.unraisablehook = self._report
-        signal.signal(signal.SIGINT, self._before)
+        try:
+            twice = self._watch.end() > 1
+        finally:  # one more may come while the thread is waited for
+            self._watch = None
+            sys.unraisablehook = self._report
+            signal.signal(signal.SIGINT, self._before)
         if twice and (error is None or isinstance(error, Exception)):
             raise KeyboardInterrupt from error
 
@@ -106,22 +108,19 @@ class _Watch:
         """Stop listening, and tell how many interrupts were heard."""
         self._over.set()
         signal.set_wakeup_fd(self._before)
-        self._mouth.send(b"\0")  # so that the thread wakes up and sees that it is over
+        self._mouth.close()  # the thread reads what came before, and then that there is no more
         self._thread.join()
         self._ear.close()
-        self._mouth.close()
         return self._heard
 
     def _listen(self) -> None:
-        while True:
-            now = self._ear.recv(64).count(signal.SIGINT)
+        while numbers := self._ear.recv(64):
+            now = numbers.count(signal.SIGINT)
             if self._heard == 0 and now > 0 and not self._quiet:
                 _say(f"\n{NOTICE}\n")
             self._heard += now
             if self._heard > 1 and not self._over.wait(GRACE):
                 _leave(parting(self._checkpoint))
-            if self._over.is_set():
-                return
 
 
 def _leave(words: str) -> None:
