@@ -19,8 +19,8 @@ from sets import SETS, load
 from sklearn.exceptions import ConvergenceWarning
 
 from vcgmm import VCGMM
-from vcgmm.algorithm.blocked import BlockedSearch
-from vcgmm.algorithm.seeding import assign
+from vcgmm.algorithm.search.blocked import BlockedSearch
+from vcgmm.algorithm.seeding.afkmc2 import assign
 from vcgmm.parallel import Workers, available_threads
 
 REPEATS = 6

@@ -25,9 +25,9 @@ from gpu_data import DEVICE, load_there, mixture, report, seconds
 from sets import SETS
 
 from vcgmm import VCGMM
-from vcgmm.algorithm.frame import Frame
-from vcgmm.gpu.points import LEAST_IN_BF16, DevicePoints
-from vcgmm.gpu.seeding import assign
+from vcgmm.algorithm.coreset.frame import Frame
+from vcgmm.gpu.coreset.points import LEAST_IN_BF16, DevicePoints
+from vcgmm.gpu.seeding.afkmc2 import assign
 
 #: Distances that brute force computes at a time.
 PRODUCTS = 1 << 31

@@ -31,10 +31,10 @@ from sets import SETS, load
 from sklearn.exceptions import ConvergenceWarning
 
 from vcgmm import VCGMM, lightweight_coreset
-from vcgmm.algorithm.drawing import draw
-from vcgmm.algorithm.frame import moments
+from vcgmm.algorithm.coreset.drawing import draw
+from vcgmm.algorithm.coreset.frame import moments
 from vcgmm.algorithm.random import generator
-from vcgmm.algorithm.seeding import afkmc2
+from vcgmm.algorithm.seeding.afkmc2 import afkmc2
 from vcgmm.data import ArrayRows
 from vcgmm.parallel import Workers, available_threads
 

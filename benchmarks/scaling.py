@@ -27,7 +27,7 @@ from rich.table import Table
 from sklearn.exceptions import ConvergenceWarning
 
 from vcgmm import VCGMM
-from vcgmm.algorithm.cells import LINKED_AT_FIRST, LINKED_EVERY
+from vcgmm.algorithm.cells.neighbourhoods import LINKED_AT_FIRST, LINKED_EVERY
 
 #: Growth over the whole range of clusters that is hoped for.
 TARGET = 2.0

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from vcgmm import VCGMM, parallel
-from vcgmm.algorithm import beside
+from vcgmm.algorithm.search import beside
 from vcgmm.parallel import Workers
 
 # The same examples every time; fewer of them where the kernels run as plain Python.

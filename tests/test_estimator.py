@@ -105,7 +105,7 @@ def test_approximate_prediction_is_mostly_exact(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("vcgmm.evaluation.Routing", _refuse)
     np.testing.assert_array_equal(model.predict(X, method="approximate"), exact)  # so few are all compared
     monkeypatch.undo()
-    monkeypatch.setattr("vcgmm.algorithm.routing.ALL_COMPARED", 8)
+    monkeypatch.setattr("vcgmm.algorithm.passes.routing.ALL_COMPARED", 8)
     near = model.predict(X, method="approximate")
     assert near.dtype == np.int32
     assert (exact == near).mean() > 0.99
@@ -119,7 +119,7 @@ def test_approximate_prediction_is_mostly_exact(monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.on_cpu  # a GPU refuses rows that are so far away
 def test_approximate_prediction_follows_a_new_fit_and_rows_far_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vcgmm.algorithm.routing.ALL_COMPARED", 8)
+    monkeypatch.setattr("vcgmm.algorithm.passes.routing.ALL_COMPARED", 8)
     rng = np.random.default_rng(1)
     X = rng.normal(size=(3000, 2))
     model = VCGMM(1030, random_state=0, dtype=np.float32, max_iter=2, tol=1.0).fit(X)

@@ -16,7 +16,7 @@ import pytest
 import vcgmm
 from digits import digits
 from vcgmm import VCGMM, lightweight_coreset, quantization_error
-from vcgmm.algorithm.coreset import Coreset
+from vcgmm.algorithm.coreset.lightweight import Coreset
 from vcgmm.data import Source
 from vcgmm.datasets import make_grid
 
@@ -347,7 +347,7 @@ def test_approximate_labels_are_those_of_the_array(
 ) -> None:
     monkeypatch.setattr("vcgmm.evaluation.VALUES_TOGETHER", together)
     monkeypatch.setattr("vcgmm.evaluation.LEAST_TOGETHER", 1000)
-    monkeypatch.setattr("vcgmm.algorithm.routing.ALL_COMPARED", 8)
+    monkeypatch.setattr("vcgmm.algorithm.passes.routing.ALL_COMPARED", 8)
     X = rows_of("npy")
     X[5] = 1e30  # too far away for float32
     model = VCGMM(600, random_state=0, max_iter=3, tol=1.0).fit(X[6:])

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.metrics import normalized_mutual_info_score
 
 from vcgmm import VCGMM
-from vcgmm.algorithm.frame import moments
+from vcgmm.algorithm.coreset.frame import moments
 from vcgmm.algorithm.yardsticks import k_means
 from vcgmm.data import ArrayRows
 from vcgmm.datasets import load_cifar10, load_kdd, load_prepared, load_rna, load_song, load_susy

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from .algorithm.frame import Frame
+from .algorithm.coreset.frame import Frame
 from .algorithm.models.families import Family
 from .algorithm.models.mixture import Mixture
 from .algorithm.pipeline import Result, resume, run
@@ -243,7 +243,7 @@ def rows_of(estimator: Any, X: Any, *, reset: bool, on_gpu: bool) -> Rows:
     """
     if not is_tensor(X):
         return check_rows(estimator, X, reset=reset)
-    from .gpu.tensors import rows_of_tensor
+    from .gpu.coreset.tensors import rows_of_tensor
 
     if X.device.type != "cpu" and not on_gpu:
         raise ValueError(
@@ -272,6 +272,6 @@ def on_host(values: Any) -> Any:
     """A tensor as an array, in float32 where NumPy has no such type; all else as it is."""
     if not is_tensor(values):
         return values
-    from .gpu.tensors import as_array
+    from .gpu.coreset.tensors import as_array
 
     return as_array(values)

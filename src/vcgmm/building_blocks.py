@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from .algorithm import seeding
-from .algorithm.coreset import all_rows, count_distinct, in_memory
-from .algorithm.coreset import lightweight_coreset as draw_coreset
-from .algorithm.frame import moments
-from .algorithm.local_points import LocalPoints
+from .algorithm.coreset.frame import moments
+from .algorithm.coreset.lightweight import all_rows, count_distinct, in_memory
+from .algorithm.coreset.lightweight import lightweight_coreset as draw_coreset
+from .algorithm.coreset.local_points import LocalPoints
+from .algorithm.coreset.sampling import SampledRows, uniform_sample
 from .algorithm.pipeline import check_distinct, in_units, to_local
 from .algorithm.random import generator
-from .algorithm.sampling import SampledRows, uniform_sample
-from .algorithm.start_alone import Wishes, start_alone
+from .algorithm.seeding import afkmc2 as seeding
+from .algorithm.starts.start_alone import Wishes, start_alone
 from .coreset import Coreset
 from .data.rows import exact_float
 from .evaluation import Evaluator

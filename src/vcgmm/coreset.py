@@ -9,9 +9,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from .algorithm.coreset import Coreset as Sample
-from .algorithm.merging import merge, reduce
+from .algorithm.coreset.lightweight import Coreset as Sample
 from .algorithm.random import generator
+from .algorithm.streams.merging import merge, reduce
 from .parallel import Workers
 from .persistence import Given, StoredCoreset, read_coreset, write_coreset
 from .validation import (

@@ -9,8 +9,8 @@ from typing import Any, Self
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from .algorithm.online import Model
 from .algorithm.pipeline import Result
+from .algorithm.streams.online import Model
 from .backends import Backend, backend_of, on_host, predicting_backend_of, rows_of
 from .coreset import Coreset, coreset_of, unpack
 from .data import ArrayRows, Rows

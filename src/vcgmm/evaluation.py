@@ -10,11 +10,11 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from .algorithm.frame import Frame
+from .algorithm.coreset.frame import Frame
 from .algorithm.nearest import Centres
-from .algorithm.routing import Routing
+from .algorithm.passes.routing import Routing
 from .data import Part, Rows
-from .kernels.distances import distances_to
+from .kernels.parts.distances import distances_to
 from .parallel import Workers
 
 #: Local coordinates beyond these (far from all the data of the fit) cannot be squared in float32, or at all.

@@ -7,7 +7,7 @@ from contextlib import closing
 
 import numpy as np
 
-from .algorithm.frame import Frame
+from .algorithm.coreset.frame import Frame
 from .algorithm.models.exact import Joints
 from .algorithm.models.mixture import Mixture
 from .algorithm.models.routing import JointRouting

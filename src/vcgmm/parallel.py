@@ -90,7 +90,7 @@ class Workers:
     """A few threads for the length of one call of the public API.
 
     Results must not depend on how many there are: work is cut into tasks by the data alone, each task writes to
-    places of its own, and what is summed per thread is summed exactly (`kernels.exact_sums`).
+    places of its own, and what is summed per thread is summed exactly (`kernels.parts.exact_sums`).
 
     Parameters
     ----------

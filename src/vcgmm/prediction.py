@@ -15,9 +15,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from .algorithm.frame import Frame
+from .algorithm.coreset.frame import Frame
 from .algorithm.models.families import FAMILIES
-from .algorithm.routing import finds_its_way
+from .algorithm.passes.routing import finds_its_way
 from .backends import Backend, like, on_host, predicting_backend_of, rows_of
 from .coreset import unpack
 from .data import ArrayRows, Rows

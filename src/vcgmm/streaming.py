@@ -1,10 +1,10 @@
 """`partial_fit`: a stream is absorbed block by block, and the model follows it.
 
-Of the stream a few coresets are kept (`algorithm.stream`).  A block is added to the model by one incremental EM
-step, at a cost that grows with the block alone (`algorithm.online`).  Whenever the scatter of all rows has grown
-by `GROWTH` since EM last ran, be it by many rows or by a few unlike all before, EM runs on all that is kept: from
-the present means, and from new seeds, and the better bound is kept.  So EM runs a number of times that grows with
-the logarithm of the stream.
+Of the stream a few coresets are kept (`algorithm.streams.stream`).  A block is added to the model by one
+incremental EM step, at a cost that grows with the block alone (`algorithm.streams.online`).  Whenever the scatter
+of all rows has grown by `GROWTH` since EM last ran, be it by many rows or by a few unlike all before, EM runs on
+all that is kept: from the present means, and from new seeds, and the better bound is kept.  So EM runs a number
+of times that grows with the logarithm of the stream.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from .algorithm.coreset import count_distinct
-from .algorithm.merging import Weighted
-from .algorithm.online import Model, add_block
+from .algorithm.coreset.lightweight import count_distinct
 from .algorithm.pipeline import Result, run
 from .algorithm.settings import Settings
-from .algorithm.stream import Stream, absorb, begin
+from .algorithm.streams.merging import Weighted
+from .algorithm.streams.online import Model, add_block
+from .algorithm.streams.stream import Stream, absorb, begin
 from .backends import streaming_backend_of
 from .coreset import Coreset, unpack
 from .data import ArrayRows, Rows, UnitRows

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from vcgmm.algorithm import reference
-from vcgmm.algorithm.blocked import BlockedSearch
-from vcgmm.algorithm.cells import sort_by_cluster
+from vcgmm.algorithm.cells.neighbourhoods import sort_by_cluster
 from vcgmm.algorithm.em import Fit, relative_change, variational_em
 from vcgmm.algorithm.models.shared import Shared, SharedModel
 from vcgmm.algorithm.mstep import Statistics
-from vcgmm.algorithm.pointwise import PointwiseSearch
-from vcgmm.algorithm.seeding import assign
+from vcgmm.algorithm.search.blocked import BlockedSearch
+from vcgmm.algorithm.search.pointwise import PointwiseSearch
+from vcgmm.algorithm.seeding.afkmc2 import assign
 from vcgmm.parallel import Workers
 from vcgmm.progress import Iteration, Progress
 

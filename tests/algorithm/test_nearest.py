@@ -6,7 +6,7 @@ from scipy.special import logsumexp
 
 from vcgmm.algorithm import reference
 from vcgmm.algorithm.nearest import Centres, k_nearest, nearest
-from vcgmm.kernels.shorts import FEATURES, PRODUCTS
+from vcgmm.kernels.parts.shorts import FEATURES, PRODUCTS
 from vcgmm.parallel import Workers
 
 

@@ -12,10 +12,10 @@ from sklearn.exceptions import ConvergenceWarning
 from vcgmm import VCGMM
 from vcgmm.algorithm import attempts
 from vcgmm.algorithm.attempts import Attempts
-from vcgmm.algorithm.coreset import Coreset, all_rows
-from vcgmm.algorithm.frame import Moments, moments
+from vcgmm.algorithm.coreset.frame import Moments, moments
+from vcgmm.algorithm.coreset.lightweight import Coreset, all_rows
 from vcgmm.algorithm.pipeline import SMALLEST_VARIANCE, check_distinct, make_coreset, to_local, variance_floor
-from vcgmm.algorithm.seeding import Start
+from vcgmm.algorithm.seeding.afkmc2 import Start
 from vcgmm.data import ArrayRows
 from vcgmm.parallel import Workers
 from vcgmm.progress import Iteration

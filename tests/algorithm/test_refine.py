@@ -11,9 +11,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from digits import digits
 from vcgmm import VCGMM, Iteration
-from vcgmm.algorithm import reference, routing, row_search
-from vcgmm.algorithm.extent import Extent
-from vcgmm.algorithm.row_search import RowSearch
+from vcgmm.algorithm import reference
+from vcgmm.algorithm.cells.extent import Extent
+from vcgmm.algorithm.passes import routing, row_search
+from vcgmm.algorithm.passes.row_search import RowSearch
 from vcgmm.data import ArrayRows
 from vcgmm.parallel import Workers
 from vcgmm.parameters import settings_of

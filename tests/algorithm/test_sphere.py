@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vcgmm.algorithm import reference
-from vcgmm.algorithm.frame import Frame
+from vcgmm.algorithm.coreset.frame import Frame
 from vcgmm.algorithm.models.sphere import Sphere, sphere_m_step, turn, unit_vectors
 from vcgmm.algorithm.mstep import Statistics
 

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vcgmm.algorithm.blocked import BlockedSearch
-from vcgmm.algorithm.frame import Frame
+from vcgmm.algorithm.coreset.frame import Frame
 from vcgmm.algorithm.models.families import FAMILIES
 from vcgmm.algorithm.models.mixture import Mixture
 from vcgmm.algorithm.models.search import JointSearch
-from vcgmm.algorithm.pointwise import PointwiseSearch
-from vcgmm.algorithm.seeding import assign
-from vcgmm.kernels.seeding import run_chains
+from vcgmm.algorithm.search.blocked import BlockedSearch
+from vcgmm.algorithm.search.pointwise import PointwiseSearch
+from vcgmm.algorithm.seeding.afkmc2 import assign
+from vcgmm.kernels.seeding.chains import run_chains
 from vcgmm.parallel import Workers
 
 INLINE = Workers(1)
@@ -113,7 +113,7 @@ class DevicePlace(Place):
     """A GPU, or the interpreter of its kernels, with products in some precision."""
 
     def __init__(self, device: Any, precision: str) -> None:
-        from vcgmm.gpu.points import LEAST_IN_BF16
+        from vcgmm.gpu.coreset.points import LEAST_IN_BF16
 
         bound, sums = {"fp32": (1e-6, 1e-4), "tf32": (1e-4, 1e-2), "bf16": (1e-4, 5e-2)}[precision]
         n_features = LEAST_IN_BF16 if precision == "bf16" else 2  # below, rows are multiplied in tf32
@@ -123,7 +123,7 @@ class DevicePlace(Place):
     def _points(self, Y: np.ndarray, gamma: np.ndarray) -> Any:
         import torch
 
-        from vcgmm.gpu.points import DevicePoints
+        from vcgmm.gpu.coreset.points import DevicePoints
 
         frame = Frame(np.zeros(Y.shape[1]), 1.0, np.dtype(np.float32))
         stored, weights = (torch.from_numpy(a.astype(np.float32)).to(self.device) for a in (Y, gamma))
@@ -134,7 +134,7 @@ class DevicePlace(Place):
     ) -> tuple[Any, ...]:
         import torch
 
-        from vcgmm.gpu.neighbourhoods import DeviceNeighbourhoods
+        from vcgmm.gpu.cells.neighbourhoods import DeviceNeighbourhoods
 
         n_clusters, truncation, n_neighbors, n_candidates, n_explore = sizes
         near = DeviceNeighbourhoods(n_clusters, n_neighbors, n_candidates, n_explore, 0, self.device)
@@ -150,7 +150,7 @@ class DevicePlace(Place):
         n_candidates: int,
         n_explore: int = 0,
     ) -> Any:
-        from vcgmm.gpu.search import DeviceSearch
+        from vcgmm.gpu.search.blocked import DeviceSearch
 
         start = assign(Y, gamma, mu, INLINE)
         sizes = len(mu), truncation, n_neighbors, max(n_candidates, truncation), n_explore
@@ -159,19 +159,19 @@ class DevicePlace(Place):
     def joint_search(
         self, Y: np.ndarray, gamma: np.ndarray, labels: np.ndarray, kind: str, sizes: tuple[int, int, int, int]
     ) -> Any:
-        from vcgmm.gpu.joint_search import DeviceJointSearch
+        from vcgmm.gpu.search.joints import DeviceJointSearch
 
         return DeviceJointSearch(*self._about(Y, gamma, labels, (*sizes, 0)), 1.0, FLOOR, FAMILIES[kind])
 
     def send(self, array: np.ndarray) -> Any:
         import torch
 
-        from vcgmm.gpu.arrays import DeviceArray
+        from vcgmm.gpu.device.arrays import DeviceArray
 
         return DeviceArray(torch.from_numpy(array).to(self.device))
 
     def fetch(self, array: Any) -> np.ndarray:
-        from vcgmm.gpu.arrays import on_host
+        from vcgmm.gpu.device.arrays import on_host
 
         return on_host(array)
 
@@ -189,7 +189,7 @@ class DevicePlace(Place):
     ) -> np.ndarray:
         import torch
 
-        from vcgmm.gpu.seeding import run_chains as run_there
+        from vcgmm.gpu.seeding.afkmc2 import run_chains as run_there
 
         there = self._points(points, np.ones(len(points)))
         given = (

@@ -16,7 +16,7 @@ from vcgmm.algorithm.bound import lower_bound
 from vcgmm.algorithm.em import Fit, variational_em
 from vcgmm.algorithm.models.shared import Shared, SharedModel
 from vcgmm.algorithm.mstep import Statistics, m_step, next_step
-from vcgmm.algorithm.seeding import assign
+from vcgmm.algorithm.seeding.afkmc2 import assign
 from vcgmm.parallel import Workers
 from vcgmm.progress import Iteration, Progress
 

@@ -5,11 +5,11 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from vcgmm.algorithm.cells import Neighbourhoods, sort_by_cluster
-from vcgmm.algorithm.extent import Extent
-from vcgmm.algorithm.frame import Frame
-from vcgmm.algorithm.natural import Natural
-from vcgmm.algorithm.sums import Sums, Totals
+from vcgmm.algorithm.cells.extent import Extent
+from vcgmm.algorithm.cells.natural import Natural
+from vcgmm.algorithm.cells.neighbourhoods import Neighbourhoods, sort_by_cluster
+from vcgmm.algorithm.cells.sums import Sums, Totals
+from vcgmm.algorithm.coreset.frame import Frame
 from vcgmm.distributed.blocks import Block, add_all, first_winners, make_block, put_in_order
 from vcgmm.distributed.coreset import take_all
 from vcgmm.distributed.pieces import Piece

@@ -83,7 +83,7 @@ def test_rows_without_a_direction_are_refused_by_number(gpu: Any, kind: str) -> 
 
 def test_rows_of_a_tensor_are_read_on_the_host_too(gpu: Any) -> None:
     from vcgmm.data import UnitRows
-    from vcgmm.gpu.tensors import TensorRows, UnitTensorRows
+    from vcgmm.gpu.coreset.tensors import TensorRows, UnitTensorRows
 
     X = torch.from_numpy(rows()).to(gpu).to(torch.bfloat16)
     scaled = UnitTensorRows(UnitRows(TensorRows(X)), X)

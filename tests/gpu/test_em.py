@@ -10,15 +10,15 @@ import pytest
 torch = pytest.importorskip("torch", reason="tests of the GPU need torch")
 pytest.importorskip("triton", reason="tests of the GPU need Triton")
 
-from vcgmm.algorithm.blocked import BlockedSearch  # noqa: E402
 from vcgmm.algorithm.bound import lower_bound  # noqa: E402
-from vcgmm.algorithm.frame import Frame  # noqa: E402
+from vcgmm.algorithm.coreset.frame import Frame  # noqa: E402
 from vcgmm.algorithm.mstep import m_step  # noqa: E402
-from vcgmm.algorithm.seeding import assign  # noqa: E402
-from vcgmm.gpu.arrays import DeviceArray, on_host  # noqa: E402
-from vcgmm.gpu.neighbourhoods import DeviceNeighbourhoods  # noqa: E402
-from vcgmm.gpu.points import DevicePoints  # noqa: E402
-from vcgmm.gpu.search import DeviceSearch  # noqa: E402
+from vcgmm.algorithm.search.blocked import BlockedSearch  # noqa: E402
+from vcgmm.algorithm.seeding.afkmc2 import assign  # noqa: E402
+from vcgmm.gpu.cells.neighbourhoods import DeviceNeighbourhoods  # noqa: E402
+from vcgmm.gpu.coreset.points import DevicePoints  # noqa: E402
+from vcgmm.gpu.device.arrays import DeviceArray, on_host  # noqa: E402
+from vcgmm.gpu.search.blocked import DeviceSearch  # noqa: E402
 from vcgmm.parallel import Workers  # noqa: E402
 
 INLINE = Workers(1)

@@ -18,8 +18,8 @@ pytest.importorskip("triton", reason="tests of the GPU need Triton")
 from vcgmm import VCGMM, Coreset  # noqa: E402
 from vcgmm.gpu import backend, fitting, preparing  # noqa: E402
 from vcgmm.gpu import memory as memory_module  # noqa: E402
+from vcgmm.gpu.coreset.points import current  # noqa: E402
 from vcgmm.gpu.memory import Shape, bytes_needed  # noqa: E402
-from vcgmm.gpu.points import current  # noqa: E402
 
 N_CLUSTERS = 8
 

@@ -12,19 +12,19 @@ torch = pytest.importorskip("torch", reason="tests of the GPU need torch")
 pytest.importorskip("triton", reason="tests of the GPU need Triton")
 
 from vcgmm import VCGMM, evaluation, prediction  # noqa: E402
-from vcgmm.algorithm.frame import Frame  # noqa: E402
+from vcgmm.algorithm.coreset.frame import Frame  # noqa: E402
 from vcgmm.algorithm.models import reference  # noqa: E402
 from vcgmm.algorithm.models.collapse import drop_collapsed, sow_again  # noqa: E402
 from vcgmm.algorithm.models.families import FAMILIES  # noqa: E402
 from vcgmm.algorithm.models.mixture import Mixture  # noqa: E402
 from vcgmm.algorithm.models.mstep import JointStatistics, joint_m_step  # noqa: E402
-from vcgmm.gpu.arrays import DeviceArray, on_host  # noqa: E402
-from vcgmm.gpu.costs import Costs  # noqa: E402
-from vcgmm.gpu.joint_evaluation import DeviceJointEvaluator  # noqa: E402
-from vcgmm.gpu.joint_search import DeviceJointSearch  # noqa: E402
-from vcgmm.gpu.nearest import distances_of, nearest_of_all  # noqa: E402
-from vcgmm.gpu.neighbourhoods import DeviceNeighbourhoods  # noqa: E402
-from vcgmm.gpu.points import DevicePoints  # noqa: E402
+from vcgmm.gpu.cells.costs import Costs  # noqa: E402
+from vcgmm.gpu.cells.nearest import distances_of, nearest_of_all  # noqa: E402
+from vcgmm.gpu.cells.neighbourhoods import DeviceNeighbourhoods  # noqa: E402
+from vcgmm.gpu.coreset.points import DevicePoints  # noqa: E402
+from vcgmm.gpu.device.arrays import DeviceArray, on_host  # noqa: E402
+from vcgmm.gpu.prediction.joint_evaluation import DeviceJointEvaluator  # noqa: E402
+from vcgmm.gpu.search.joints import DeviceJointSearch  # noqa: E402
 from vcgmm.parallel import Workers  # noqa: E402
 
 KINDS = ("isotropic", "spherical", "diag", "tied_diag")

@@ -14,17 +14,17 @@ pytest.importorskip("triton", reason="tests of the GPU need Triton")
 
 from vcgmm import VCGMM  # noqa: E402
 from vcgmm import open as open_source  # noqa: E402
-from vcgmm.algorithm.coreset import lightweight_coreset  # noqa: E402
-from vcgmm.algorithm.frame import moments  # noqa: E402
+from vcgmm.algorithm.coreset.frame import moments  # noqa: E402
+from vcgmm.algorithm.coreset.lightweight import lightweight_coreset  # noqa: E402
 from vcgmm.algorithm.snapshot import STEPS, Costs, Problem  # noqa: E402
 from vcgmm.data import ArrayRows, UnitRows  # noqa: E402
 from vcgmm.gpu import preparing  # noqa: E402
 from vcgmm.gpu.attempts import DeviceAttempts  # noqa: E402
-from vcgmm.gpu.lanes import Lanes  # noqa: E402
-from vcgmm.gpu.passes import DevicePasses  # noqa: E402
+from vcgmm.gpu.coreset.lanes import Lanes  # noqa: E402
+from vcgmm.gpu.coreset.passes import DevicePasses  # noqa: E402
+from vcgmm.gpu.coreset.tensors import TensorRows  # noqa: E402
 from vcgmm.gpu.preparing import Plan  # noqa: E402
-from vcgmm.gpu.tensors import TensorRows  # noqa: E402
-from vcgmm.gpu.two_level import two_level  # noqa: E402
+from vcgmm.gpu.seeding.two_level import two_level  # noqa: E402
 from vcgmm.parallel import Workers  # noqa: E402
 from vcgmm.parameters import settings_of  # noqa: E402
 from vcgmm.progress import Progress  # noqa: E402

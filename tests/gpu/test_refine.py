@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch", reason="tests of the GPU need torch")
 pytest.importorskip("triton", reason="tests of the GPU need Triton")
 
 from vcgmm import VCGMM  # noqa: E402
-from vcgmm.gpu import row_search  # noqa: E402
+from vcgmm.gpu.passes import row_search  # noqa: E402
 
 
 def rows(n: int = 150) -> np.ndarray:
@@ -48,7 +48,7 @@ def test_rows_may_come_in_several_chunks(gpu: Any, monkeypatch: pytest.MonkeyPat
         options = {"init": rows()[:8], "coreset_size": None, "refine": 2, "max_iter": 1, "tol": 0.0}
         expected.set_params(**options).fit(rows(), sample_weight=weights)
         monkeypatch.setattr(row_search, "CHUNK_VALUES", 90)
-        monkeypatch.setattr("vcgmm.gpu.tensors.BLOCK_VALUES", 90)
+        monkeypatch.setattr("vcgmm.gpu.coreset.tensors.BLOCK_VALUES", 90)
         found = VCGMM(8, device="cuda", precision="fp32", random_state=0, callbacks=told.append, **options)
         found.fit(X, sample_weight=weights)
     np.testing.assert_allclose(found.refine_bounds_, expected.refine_bounds_, rtol=1e-5)
@@ -63,11 +63,11 @@ def test_very_many_clusters_are_found_by_a_way(gpu: Any, monkeypatch: pytest.Mon
 
 
 def test_a_pass_says_what_it_is_asked(gpu: Any) -> None:
-    from vcgmm.algorithm.frame import Frame
+    from vcgmm.algorithm.coreset.frame import Frame
     from vcgmm.algorithm.row_searches import About
     from vcgmm.algorithm.snapshot import Problem
     from vcgmm.data import ArrayRows
-    from vcgmm.gpu.row_search import DeviceRowSearch
+    from vcgmm.gpu.passes.row_search import DeviceRowSearch
     from vcgmm.parallel import Workers
     from vcgmm.parameters import settings_of
 

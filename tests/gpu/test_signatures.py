@@ -12,33 +12,33 @@ pytest.importorskip("torch", reason="tests of the GPU need torch")
 pytest.importorskip("triton", reason="tests of the GPU need Triton")
 
 from vcgmm.algorithm.attempts import Attempts
-from vcgmm.algorithm.blocked import BlockedSearch
+from vcgmm.algorithm.coreset.local_points import LocalPoints
 from vcgmm.algorithm.estep import Search, Steps
-from vcgmm.algorithm.local_points import LocalPoints
 from vcgmm.algorithm.models.own import JointSearches, JointSteps
 from vcgmm.algorithm.models.row_search import JointRowSearch
 from vcgmm.algorithm.models.search import JointSearch
 from vcgmm.algorithm.mstep import LocalStatistics, Statistics, as_used, weighted_products
-from vcgmm.algorithm.relocation import Relocating
-from vcgmm.algorithm.row_sample import RowSample, Sample
-from vcgmm.algorithm.row_search import RowSearch
+from vcgmm.algorithm.passes.row_search import RowSearch
 from vcgmm.algorithm.row_searches import JointRowSteps, LocalRowSearches, RowSearches, RowSteps
-from vcgmm.algorithm.two_level import Cells, Divisible
+from vcgmm.algorithm.search.blocked import BlockedSearch
+from vcgmm.algorithm.seeding.relocation import Relocating
+from vcgmm.algorithm.seeding.two_level import Cells, Divisible
+from vcgmm.algorithm.starts.row_sample import RowSample, Sample
 from vcgmm.backends import CPU, Backend
 from vcgmm.evaluation import Evaluator
-from vcgmm.gpu.arrays import DeviceArray
 from vcgmm.gpu.attempts import DeviceAttempts
 from vcgmm.gpu.backend import GPU
-from vcgmm.gpu.evaluation import DeviceEvaluator
-from vcgmm.gpu.joint_evaluation import DeviceJointEvaluator
-from vcgmm.gpu.joint_search import DeviceJointSearch
-from vcgmm.gpu.passes import DevicePasses
-from vcgmm.gpu.points import DevicePoints
-from vcgmm.gpu.row_search import DeviceJointRowSearch, DeviceRowSearch, DeviceRowSearches
-from vcgmm.gpu.search import DeviceSearch
+from vcgmm.gpu.coreset.passes import DevicePasses
+from vcgmm.gpu.coreset.points import DevicePoints
+from vcgmm.gpu.device.arrays import DeviceArray
+from vcgmm.gpu.passes.row_search import DeviceJointRowSearch, DeviceRowSearch, DeviceRowSearches
+from vcgmm.gpu.prediction.evaluation import DeviceEvaluator
+from vcgmm.gpu.prediction.joint_evaluation import DeviceJointEvaluator
+from vcgmm.gpu.search.blocked import DeviceSearch
+from vcgmm.gpu.search.joints import DeviceJointSearch
+from vcgmm.gpu.search.statistics import DeviceStatistics
+from vcgmm.gpu.seeding.two_level import DeviceCells
 from vcgmm.gpu.start import DeviceSample
-from vcgmm.gpu.statistics import DeviceStatistics
-from vcgmm.gpu.two_level import DeviceCells
 from vcgmm.joint_evaluation import JointEvaluator
 
 #: What is asked for, by whom it is answered on the CPU, and by whom on a GPU.

@@ -15,7 +15,7 @@ import numpy as np
 from numba.core import codegen
 
 from vcgmm import VCGMM, afkmc2, kmeans_plus_plus, lightweight_coreset, quantization_error, two_level
-from vcgmm.algorithm import routing
+from vcgmm.algorithm.passes import routing
 from vcgmm.kernels.jit import FAST
 
 #: Names that LLVM gives to the check, to the blocks between it and a sum's end, and to the loops among these.
@@ -130,9 +130,10 @@ def use_all(dtype: type) -> None:
     afkmc2(X, 30, random_state=0)
     kmeans_plus_plus(X, 30, random_state=0)
     quantization_error(X, X[:9])
-    wide = rng.normal(size=(1_000, 200)) * np.linspace(1, 0, 200) ** 4  # directions pay
-    VCGMM(30, max_iter=2, n_threads=1, random_state=0).fit(wide.astype(dtype))
-    two_level(wide.astype(dtype), 30, max_iter=0, random_state=0, n_threads=1)
+    wide = (rng.normal(size=(1_000, 200)) * np.linspace(1, 0, 200) ** 4).astype(dtype)  # directions pay
+    model = VCGMM(30, max_iter=2, refine=1, coreset_size=900, n_threads=1, random_state=0).fit(wide)
+    model.predict(wide, method="approximate")  # by short integers
+    two_level(wide, 30, max_iter=0, random_state=0, n_threads=1)
 
 
 def main() -> None:

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 from vcgmm.kernels import jit
-from vcgmm.kernels.exact_sums import add_moments, add_point, rounding_constant
+from vcgmm.kernels.coreset.moments import weighted_sum
 from vcgmm.kernels.jit import Part, kernel, part
-from vcgmm.kernels.moments import weighted_sum
-from vcgmm.kernels.nearest import squared_norms
+from vcgmm.kernels.nearest.all_centres import squared_norms
+from vcgmm.kernels.parts.exact_sums import add_moments, add_point, rounding_constant
 
 pytestmark = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="is about compiled code")
 
@@ -88,7 +88,7 @@ def test_a_kernel_is_compiled_anew_where_a_part_of_it_may_have_changed(monkeypat
     squared_norms(np.ones((2, 3)), np.empty(2))
     assert jit._compiled(squared_norms.py_func)._cache._cache_file._load_index()  # what was compiled is kept
     files = jit._state_of_all_files()
-    assert {"jit.py", "nearest.py", "vectors.py"} <= {name for name, _, _ in files}
+    assert {"jit.py", "nearest/all_centres.py", "parts/vectors.py"} <= {name for name, _, _ in files}
     name, time, size = files[-1]
     monkeypatch.setattr(jit, "_state_of_all_files", lambda: (*files[:-1], (name, time + 1, size)))
     assert not jit._compiled(squared_norms.py_func)._cache._cache_file._load_index()

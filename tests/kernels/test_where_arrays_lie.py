@@ -16,9 +16,9 @@ import numba
 import numpy as np
 import pytest
 
-from vcgmm.kernels.costs import natural_rows, statistics_rows
-from vcgmm.kernels.distances import local_rows
-from vcgmm.kernels.links import expected_statistics
+from vcgmm.kernels.cells.costs import natural_rows, statistics_rows
+from vcgmm.kernels.cells.links import expected_statistics
+from vcgmm.kernels.parts.distances import local_rows
 
 #: Reports such sums in all that is compiled.
 PROGRAM = Path(__file__).with_name("sums_in_code.py")

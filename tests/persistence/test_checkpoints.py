@@ -16,8 +16,9 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from vcgmm import VCGMM, Iteration
-from vcgmm.algorithm import blocked, cells
-from vcgmm.algorithm.local_points import LocalPoints
+from vcgmm.algorithm.cells import neighbourhoods
+from vcgmm.algorithm.coreset.local_points import LocalPoints
+from vcgmm.algorithm.search import blocked
 
 rng = np.random.default_rng(0)
 N = 1500
@@ -165,8 +166,8 @@ def test_neighbours_found_earlier_and_the_order_of_points_come_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # As with more clusters than a pool holds, and with points that are often put in order again.
-    monkeypatch.setattr(cells, "POOL_SIZE", 16)
-    monkeypatch.setattr(cells, "GROUP_SIZE", 4)
+    monkeypatch.setattr(neighbourhoods, "POOL_SIZE", 16)
+    monkeypatch.setattr(neighbourhoods, "GROUP_SIZE", 4)
     monkeypatch.setattr(blocked, "RESORT_SHARE", 0.01)
     changes = {"coreset_size": None, "n_candidates": 8, "init": "random"}
     alone, path = fit(**changes), tmp_path / "run.ckpt"

@@ -12,23 +12,23 @@ import numpy as np
 
 from ..parallel import Workers
 from ..progress import Callback, Progress
+from .coreset.local_points import LocalPoints
 from .em import Fit, variational_em
 from .estep import Search
-from .local_points import LocalPoints
 from .models.mixture import Mixture
 from .models.own import JointSearches, OwnModel
 from .models.shared import Shared, SharedModel
 from .models.start import rules_of, shared_model
 from .mstep import initial_variance
 from .random import generator
-from .relocation import Relocating
 from .row_searches import LocalRowSearches, RowSearches
 from .searches import make_search, restore_search
-from .seeding import Start, afkmc2, assign, kmeans_plus_plus, random_points
-from .settling import settle
+from .seeding.afkmc2 import Start, afkmc2, assign, kmeans_plus_plus, random_points
+from .seeding.relocation import Relocating
+from .seeding.two_level import two_level
 from .snapshot import Attempt, Costs, Keep, Problem, Snapshot
-from .subspace import SearchSettings, start_in_subspace
-from .two_level import two_level
+from .starts.settling import settle
+from .starts.subspace import SearchSettings, start_in_subspace
 
 #: What the streams of random numbers are for, beside those of `searches`.
 CORESET, SEEDING = range(2)

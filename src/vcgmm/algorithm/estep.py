@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..kernels.scatter import scatter_about
+from ..kernels.mstep.scatter import scatter_about
 from ..parallel import Workers
 from .mstep import Statistics
 

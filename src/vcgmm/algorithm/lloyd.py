@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..kernels.lloyd import mean_of_groups
+from ..kernels.nearest.lloyd import mean_of_groups
 from ..parallel import MOVING, Workers
 from .bound import bound_of
-from .cells import sort_by_cluster
+from .cells.neighbourhoods import sort_by_cluster
 from .em import relative_change
 from .mstep import initial_variance
 from .nearest import nearest

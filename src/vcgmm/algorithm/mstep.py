@@ -9,9 +9,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..kernels.steps import row_products, take_step
+from ..kernels.mstep.steps import row_products, take_step
 from ..parallel import MOVING, Workers
-from .sums import Totals
+from .cells.sums import Totals
 
 
 @dataclass(frozen=True)

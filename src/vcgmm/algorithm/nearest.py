@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ..kernels.nearest import (
+from ..kernels.nearest.all_centres import (
     POINTS,
     log_sum_joint,
     nearest_centre,
@@ -14,9 +14,9 @@ from ..kernels.nearest import (
     product_slack,
     squared_norms,
 )
-from ..kernels.nearest_tiles import HEIGHT
-from ..kernels.shorts import FEATURES, LARGEST, NOTHING, PRODUCTS
-from ..kernels.two_nearest import round_centres
+from ..kernels.nearest.nearest_tiles import HEIGHT
+from ..kernels.nearest.two_nearest import round_centres
+from ..kernels.parts.shorts import FEATURES, LARGEST, NOTHING, PRODUCTS
 from ..parallel import Workers
 
 #: Squared norms of centres from which on those of points might not be numbers.

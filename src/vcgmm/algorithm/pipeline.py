@@ -12,15 +12,15 @@ import numpy as np
 from ..data import ArrayRows, Rows
 from ..parallel import Workers
 from ..progress import Callback, Progress
-from . import beside
 from .attempts import CORESET, Attempts
-from .coreset import Coreset, all_rows, count_distinct, in_memory, lightweight_coreset
-from .drawing import Deviations
-from .frame import Frame, Moments, moments
-from .local_points import LocalPoints
+from .coreset.drawing import Deviations
+from .coreset.frame import Frame, Moments, moments
+from .coreset.lightweight import Coreset, all_rows, count_distinct, in_memory, lightweight_coreset
+from .coreset.local_points import LocalPoints
 from .models.mixture import Mixture
 from .random import generator
 from .refine import refine
+from .search import beside
 from .settings import Settings
 from .snapshot import STEPS, Attempt, Costs, Keep, Problem, Snapshot
 

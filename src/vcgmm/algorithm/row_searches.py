@@ -11,13 +11,13 @@ import numpy as np
 
 from ..data import Rows
 from ..parallel import Workers
+from .cells.extent import Extent
+from .coreset.local_points import LocalPoints
 from .estep import Steps
-from .extent import Extent
-from .local_points import LocalPoints
 from .models.own import JointSteps
 from .models.row_search import JointRowSearch
 from .models.search import feature_sums
-from .row_search import RowSearch
+from .passes.row_search import RowSearch
 from .snapshot import Problem
 
 

@@ -7,14 +7,14 @@ import math
 import numpy as np
 
 from ..parallel import Workers
-from .blocked import BlockedSearch
+from .coreset.local_points import LocalPoints
 from .estep import Search, State
-from .local_points import LocalPoints
 from .models.search import JointSearch
 from .nearest import k_nearest
-from .pointwise import PointwiseSearch
 from .random import generator
-from .seeding import Start
+from .search.blocked import BlockedSearch
+from .search.pointwise import PointwiseSearch
+from .seeding.afkmc2 import Start
 from .snapshot import Problem
 
 #: What the random numbers of searches are for, beside those of `attempts`.

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .coreset import Coreset
+from .coreset.frame import Frame
+from .coreset.lightweight import Coreset
 from .em import Fit
 from .estep import State
-from .frame import Frame
 from .models.mixture import Mixture
 from .settings import Settings
 

@@ -15,12 +15,12 @@ import numpy as np
 from ..data import Rows
 from ..parallel import Workers
 from .attempts import CORESET, SEEDING
-from .coreset import Coreset, all_rows, lightweight_coreset
-from .frame import Frame, moments
+from .coreset.frame import Frame, moments
+from .coreset.lightweight import Coreset, all_rows, lightweight_coreset
 from .lloyd import lloyd
 from .pipeline import check_distinct, to_local, variance_floor
 from .random import generator
-from .seeding import Seeds, afkmc2, kmeans_plus_plus
+from .seeding.afkmc2 import Seeds, afkmc2, kmeans_plus_plus
 
 
 @dataclass(frozen=True)

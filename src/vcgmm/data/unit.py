@@ -7,7 +7,7 @@ from contextlib import closing
 
 import numpy as np
 
-from ..kernels.lengths import to_unit_length
+from ..kernels.coreset.lengths import to_unit_length
 from .rows import Part, Rows, exact_float
 
 

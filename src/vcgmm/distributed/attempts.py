@@ -11,13 +11,13 @@ import numpy as np
 from distributed import Future
 
 from ..algorithm.attempts import Attempts, seed
-from ..algorithm.blocked import BlockedSearch
-from ..algorithm.cells import Neighbourhoods
-from ..algorithm.coreset import Coreset
+from ..algorithm.cells.neighbourhoods import Neighbourhoods
+from ..algorithm.coreset.lightweight import Coreset
+from ..algorithm.coreset.local_points import LocalPoints
 from ..algorithm.estep import Search
-from ..algorithm.local_points import LocalPoints
+from ..algorithm.search.blocked import BlockedSearch
 from ..algorithm.searches import make_search, search_seed
-from ..algorithm.seeding import Start
+from ..algorithm.seeding.afkmc2 import Start
 from ..algorithm.snapshot import Costs, Problem
 from ..parallel import Workers
 from ..progress import Callback, Progress

@@ -8,13 +8,13 @@ from typing import TypeVar
 
 import numpy as np
 
-from ..algorithm.cells import sort_by_cluster
+from ..algorithm.cells.extent import Extent, Rounding
+from ..algorithm.cells.natural import Natural
+from ..algorithm.cells.neighbourhoods import sort_by_cluster
+from ..algorithm.cells.sums import Sums, Totals
+from ..algorithm.coreset.frame import Frame
 from ..algorithm.estep import scatter_of
-from ..algorithm.extent import Extent, Rounding
-from ..algorithm.frame import Frame
-from ..algorithm.natural import Natural
-from ..algorithm.seeding import assign
-from ..algorithm.sums import Sums, Totals
+from ..algorithm.seeding.afkmc2 import assign
 from ..data import ArrayRows
 from .pieces import Piece
 from .transport import task_threads

@@ -1,8 +1,8 @@
 """Coresets drawn where the partitions lie.
 
-The same draws as `algorithm.coreset`, from the same random numbers: the client knows how much probability each
-partition has, so it knows which of its sorted uniform numbers fall into which; only these go out, and only what
-they meet is kept.
+The same draws as `algorithm.coreset.lightweight`, from the same random numbers: the client knows how much
+probability each partition has, so it knows which of its sorted uniform numbers fall into which; only these go out,
+and only what they meet is kept.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from ..algorithm.coreset import EXTRA_ROUNDS, row_hashes
-from ..algorithm.drawing import Probabilities
-from ..algorithm.frame import Moments
+from ..algorithm.coreset.drawing import Probabilities
+from ..algorithm.coreset.frame import Moments
+from ..algorithm.coreset.lightweight import EXTRA_ROUNDS, row_hashes
 from .moments import Spread, deviations_from
 from .partitions import Partitions
 from .pieces import Piece, Pieces

@@ -12,8 +12,8 @@ import dask.array as da
 import numpy as np
 
 from ..algorithm.attempts import CORESET, Attempts
-from ..algorithm.coreset import Coreset
-from ..algorithm.local_points import LocalPoints
+from ..algorithm.coreset.lightweight import Coreset
+from ..algorithm.coreset.local_points import LocalPoints
 from ..algorithm.pipeline import Result, in_data_coordinates, refuse_too_few, variance_floor
 from ..algorithm.random import generator
 from ..algorithm.settings import Settings

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 from distributed import Future
 
-from ..algorithm.frame import Frame
+from ..algorithm.coreset.frame import Frame
 from .blocks import make_block
 from .pieces import Pieces
 from .transport import Placement

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..algorithm.drawing import part_deviations
-from ..algorithm.frame import SMALLEST_SQUARE, Moments, part_moments
+from ..algorithm.coreset.drawing import part_deviations
+from ..algorithm.coreset.frame import SMALLEST_SQUARE, Moments, part_moments
 from ..data import ArrayRows
-from ..kernels.moments import merge_moments
+from ..kernels.coreset.moments import merge_moments
 from .partitions import Partitions
 
 

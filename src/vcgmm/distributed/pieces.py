@@ -10,7 +10,7 @@ import dask
 import numpy as np
 from distributed import Client, Future
 
-from ..algorithm.coreset import row_hashes
+from ..algorithm.coreset.lightweight import row_hashes
 from .partitions import Partitions
 
 

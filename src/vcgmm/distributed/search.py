@@ -12,13 +12,13 @@ from collections.abc import Sequence
 import numpy as np
 from distributed import Future
 
-from ..algorithm.blocked import RESORT_SHARE
-from ..algorithm.cells import Neighbourhoods
+from ..algorithm.cells.extent import Extent
+from ..algorithm.cells.natural import Natural
+from ..algorithm.cells.neighbourhoods import Neighbourhoods
+from ..algorithm.cells.sums import Totals
 from ..algorithm.estep import State
-from ..algorithm.extent import Extent
 from ..algorithm.mstep import Statistics, initial_variance
-from ..algorithm.natural import Natural
-from ..algorithm.sums import Totals
+from ..algorithm.search.blocked import RESORT_SHARE
 from .blocks import (
     Constants,
     add_all,

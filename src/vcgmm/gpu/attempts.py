@@ -20,18 +20,18 @@ from ..algorithm.models.start import shared_model
 from ..algorithm.random import generator
 from ..algorithm.row_searches import RowSearches
 from ..algorithm.searches import search_seed
-from ..algorithm.seeding import Start
+from ..algorithm.seeding.afkmc2 import Start
 from ..algorithm.snapshot import Costs, Keep, Problem, Snapshot
-from ..algorithm.subspace import SearchSettings
+from ..algorithm.starts.subspace import SearchSettings
 from ..parallel import Workers
 from ..progress import Callback, Progress
-from .joint_search import DeviceJointSearch
-from .neighbourhoods import DeviceNeighbourhoods
-from .points import DevicePoints
+from .cells.neighbourhoods import DeviceNeighbourhoods
+from .coreset.points import DevicePoints
+from .passes.row_search import DeviceRowSearches
 from .preparing import Begun
-from .row_search import DeviceRowSearches
-from .search import DeviceSearch
-from .seeding import assign, seeded
+from .search.blocked import DeviceSearch
+from .search.joints import DeviceJointSearch
+from .seeding.afkmc2 import assign, seeded
 from .snapshots import on_device, snapshot_on_host
 from .start import start_in_subspace
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import numpy as np
 import torch
 
-from ..algorithm.frame import Frame
+from ..algorithm.coreset.frame import Frame
 from ..algorithm.models.families import Family
 from ..algorithm.models.mixture import Mixture
 from ..algorithm.pipeline import Result
@@ -18,12 +18,12 @@ from ..data import Rows
 from ..parallel import Workers
 from ..progress import Callback, History, Iteration, Progress
 from ..validation import DeviceError
-from .arena import in_arena, out_of_arena
 from .compiling import told_of_compiling
-from .evaluation import DeviceEvaluator
+from .coreset.points import current
+from .device.arena import in_arena, out_of_arena
 from .fitting import resume, run
-from .joint_evaluation import DeviceJointEvaluator
-from .points import current
+from .prediction.evaluation import DeviceEvaluator
+from .prediction.joint_evaluation import DeviceJointEvaluator
 
 #: Older GPUs have no tensor cores for bf16 and tf32.
 LEAST_CAPABILITY = (8, 0)

@@ -11,19 +11,19 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..algorithm.coreset import in_memory
-from ..algorithm.frame import Frame
+from ..algorithm.coreset.frame import Frame
+from ..algorithm.coreset.lightweight import in_memory
 from ..algorithm.pipeline import Result, finish, in_units, variance_floor
 from ..algorithm.settings import Settings
 from ..algorithm.snapshot import STEPS, Attempt, Costs, Keep, Problem, Snapshot
 from ..data import ArrayRows, Rows
 from ..parallel import Workers
 from ..progress import Callback, Progress
-from .arrays import on_host, on_its_way
 from .attempts import DeviceAttempts
+from .coreset.tensors import as_array
+from .device.arrays import on_host, on_its_way
 from .preparing import FLOAT32, Plan, with_arrays
 from .snapshots import mixture_on_host
-from .tensors import as_array
 
 #: Clusters that are looked at to find a place amid the data, up to twice as many: no more are needed.
 AMID = 64

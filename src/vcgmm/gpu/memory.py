@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import torch
 
-from ..algorithm.directions import CHOICES, LEAST_GAIN
-from .neighbourhoods import POOL_VALUES
-from .points import GIGABYTE
-from .sums import RUN
+from ..algorithm.starts.directions import CHOICES, LEAST_GAIN
+from .cells.neighbourhoods import POOL_VALUES
+from .cells.sums import RUN
+from .coreset.points import GIGABYTE
 
 #: Of the free memory that is planned with: the rest is for what kernels and libraries take for themselves.
 USABLE = 0.95

@@ -11,26 +11,26 @@ import numpy as np
 import torch
 
 from ..algorithm.attempts import CORESET, SEEDING
-from ..algorithm.coreset import Coreset, all_rows
-from ..algorithm.frame import Frame, Moments
-from ..algorithm.frame import moments as moments_by_parts
+from ..algorithm.coreset.frame import Frame, Moments
+from ..algorithm.coreset.frame import moments as moments_by_parts
+from ..algorithm.coreset.lightweight import Coreset, all_rows
 from ..algorithm.models.families import FAMILIES
 from ..algorithm.pipeline import check_distinct, make_coreset, refuse_too_few
 from ..algorithm.random import generator
 from ..algorithm.settings import Settings
 from ..data import Rows, Selection
 from ..parallel import Workers
-from .constants import equal_weights
-from .coreset import begin_moments, lightweight_coreset
-from .downloads import to_host
-from .hashing import Distinct
-from .lanes import Lanes, Task
+from .coreset.hashing import Distinct
+from .coreset.lanes import Lanes, Task
+from .coreset.lightweight import begin_moments, lightweight_coreset
+from .coreset.passes import DevicePasses
+from .coreset.points import STORED, DevicePoints
+from .coreset.scatter import FEW_FEATURES, Scatter, begin_scatter, n_told
+from .coreset.tensors import TensorRows, blocks_of, rows_on
+from .device.constants import equal_weights
+from .device.downloads import to_host
+from .device.together import Part, Together
 from .memory import Shape, check_memory
-from .passes import DevicePasses
-from .points import STORED, DevicePoints
-from .scatter import FEW_FEATURES, Scatter, begin_scatter, n_told
-from .tensors import TensorRows, blocks_of, rows_on
-from .together import Part, Together
 
 FLOAT32 = np.dtype(np.float32)
 

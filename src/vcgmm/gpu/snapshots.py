@@ -11,7 +11,7 @@ import torch
 from ..algorithm.em import Fit
 from ..algorithm.models.mixture import Mixture
 from ..algorithm.snapshot import Snapshot
-from .arrays import DeviceArray, on_host
+from .device.arrays import DeviceArray, on_host
 
 
 def fit_on_host(fit: Fit) -> Fit:

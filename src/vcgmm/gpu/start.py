@@ -1,4 +1,4 @@
-"""Where EM begins on the device: the twin of `algorithm.subspace`."""
+"""Where EM begins on the device: the twin of `algorithm.starts.subspace`."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..algorithm.directions import directions_of_sample, directions_of_scatter, draw_sample
-from ..algorithm.seeding import Start
-from ..algorithm.subspace import SearchSettings, improve
-from .arrays import DeviceArray
-from .cells import sort_by_group
-from .nearest import distances_of
-from .neighbourhoods import DeviceNeighbourhoods
-from .points import DevicePoints
-from .scatter import FEW_FEATURES, Scatter, begin_scatter, keeps_digits
-from .search import DeviceSearch
-from .sizes import pieces_of
-from .sums import Entries, weighted_sums
-from .two_level import two_level
+from ..algorithm.seeding.afkmc2 import Start
+from ..algorithm.starts.directions import directions_of_sample, directions_of_scatter, draw_sample
+from ..algorithm.starts.subspace import SearchSettings, improve
+from .cells.nearest import distances_of
+from .cells.neighbourhoods import DeviceNeighbourhoods
+from .cells.pieces import sort_by_group
+from .cells.sums import Entries, weighted_sums
+from .coreset.points import DevicePoints
+from .coreset.scatter import FEW_FEATURES, Scatter, begin_scatter, keeps_digits
+from .device.arrays import DeviceArray
+from .device.sizes import pieces_of
+from .search.blocked import DeviceSearch
+from .seeding.two_level import two_level
 
 #: Points looked at for each cluster that lost all of its own.
 TRIED_PER_EMPTY = 4
@@ -75,7 +75,7 @@ def start_in_subspace(
 def directions_of_narrow(
     points: DevicePoints, rng: np.random.Generator, begun: Scatter | None = None
 ) -> np.ndarray | None:
-    """As `algorithm.subspace.leading_directions`, from the whole scatter of a sample: the host waits once.
+    """As `algorithm.starts.subspace.leading_directions`, from the whole scatter of a sample: the host waits once.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def directions_of_narrow(
 
 
 def directions_of_wide(points: DevicePoints, weights: np.ndarray, rng: np.random.Generator) -> np.ndarray | None:
-    """As `algorithm.directions.leading_directions`, by products on the device."""
+    """As `algorithm.starts.directions.leading_directions`, by products on the device."""
     rows = draw_sample(len(points), points.n_features, rng)
     if rows is None:
         return None
@@ -103,7 +103,7 @@ def directions_of_wide(points: DevicePoints, weights: np.ndarray, rng: np.random
 
 
 class DeviceSample:
-    """A sample on the device, as `algorithm.row_sample.RowSample` is one on the host.
+    """A sample on the device, as `algorithm.starts.row_sample.RowSample` is one on the host.
 
     Parameters
     ----------

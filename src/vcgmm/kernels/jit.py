@@ -90,13 +90,14 @@ def _compiled(function: Callable[..., object], **options: Any) -> Any:
 
 @cache
 def _state_of_all_files() -> tuple[tuple[str, int, int], ...]:
-    """What the files of kernels were like: name, time and size of each.
+    """What the files of kernels were like: place, time and size of each.
 
     numba compiles a kernel anew where its own file is another than when it was compiled.  It is to be compiled
     anew as well where a part has changed that it calls, which mostly is in another file.
     """
-    files = [(path.name, path.stat()) for path in sorted(Path(__file__).parent.glob("*.py"))]
-    return tuple((name, state.st_mtime_ns, state.st_size) for name, state in files)
+    folder = Path(__file__).parent
+    files = [(path.relative_to(folder).as_posix(), path.stat()) for path in sorted(folder.rglob("*.py"))]
+    return tuple((place, state.st_mtime_ns, state.st_size) for place, state in files)
 
 
 def _part(function: Callable[..., object], **options: Any) -> Any:

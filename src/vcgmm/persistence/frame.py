@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..algorithm.frame import Frame
+from ..algorithm.coreset.frame import Frame
 
 
 def frame_parts(frame: Frame) -> tuple[dict[str, Any], np.ndarray]:

@@ -12,7 +12,7 @@ from typing import Any, get_type_hints
 
 import numpy as np
 
-from ..algorithm.coreset import Coreset
+from ..algorithm.coreset.lightweight import Coreset
 from ..algorithm.em import Fit
 from ..algorithm.estep import State
 from ..algorithm.models.mixture import Mixture

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
-from ..algorithm.stream import Stream
+from ..algorithm.streams.stream import Stream
 from .parameters import decode_number, encode_scalar
 
 _INTEGERS = ("seed", "n_rows", "n_reductions")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ...kernels.costs import farthest_square
+from ...kernels.cells.costs import farthest_square
 from .mixture import Mixture
 
 #: Costs in one block.

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..natural import Natural
+from ..cells.natural import Natural
 
 #: Cost of a cluster that has been dropped: finite, so that no difference of two costs is undefined.
 DROPPED_COST = 1e30

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..sums import Sums
+from ..cells.sums import Sums
 from .families import Family
 from .mixture import Mixture
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from ...parallel import Workers
-from ..cells import Neighbourhoods, sort_by_cluster
-from ..extent import Extent
-from ..routing import FROM_CLUSTER, MOST_STEPS, N_LINKS, Routing
-from ..sums import Sums
+from ..cells.extent import Extent
+from ..cells.neighbourhoods import Neighbourhoods, sort_by_cluster
+from ..cells.sums import Sums
+from ..passes.routing import FROM_CLUSTER, MOST_STEPS, N_LINKS, Routing
 from .mixture import Mixture
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..row_search import RowSearch
+from ..passes.row_search import RowSearch
 from .mixture import Mixture
 from .mstep import JointStatistics
 

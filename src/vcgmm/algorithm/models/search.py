@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...parallel import Workers
-from ..blocked import BlockedSearch
+from ..search.blocked import BlockedSearch
 from .mixture import Mixture
 from .mstep import JointStatistics
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..coreset.frame import Frame
 from ..estep import Steps
-from ..frame import Frame
 from ..mstep import CANCELLED, Statistics
 from .shared import Shared, SharedModel
 

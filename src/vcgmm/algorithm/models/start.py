@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ..coreset.frame import Frame
 from ..estep import Steps
-from ..frame import Frame
 from ..random import generator
 from ..settings import Settings
 from .families import FAMILIES

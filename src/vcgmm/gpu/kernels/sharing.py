@@ -37,7 +37,7 @@ def worths_of_seeds(
     STEPS: tl.constexpr,
     SEEDS: tl.constexpr,
 ):
-    """What each seed would add, as in `algorithm.sharing.share_by_potential`: numbers that order as it does.
+    """What each seed would add, as `share_by_potential` (`algorithm.seeding.sharing`): numbers of the same order.
 
     Parameters
     ----------

@@ -1,0 +1,1 @@
+"""Cells: which clusters the points of a cluster search together, and the sums over their points."""

@@ -1,0 +1,1 @@
+"""The coreset: coordinates, two passes over the rows, draws, and the points that were drawn."""

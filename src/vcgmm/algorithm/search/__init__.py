@@ -1,0 +1,1 @@
+"""How the points in memory search for their winners."""

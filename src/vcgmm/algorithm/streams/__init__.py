@@ -1,0 +1,1 @@
+"""Streams: coresets of coresets, and blocks that go into a fitted model."""

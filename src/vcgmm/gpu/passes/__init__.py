@@ -1,0 +1,1 @@
+"""E-steps in passes over all rows, whose way to their clusters is found anew."""

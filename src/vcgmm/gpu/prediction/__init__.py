@@ -1,0 +1,1 @@
+"""Fitted parameters applied to rows."""

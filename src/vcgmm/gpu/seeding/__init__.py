@@ -1,0 +1,1 @@
+"""Seeding: clusters from points alone, and clusters moved to where more are needed."""

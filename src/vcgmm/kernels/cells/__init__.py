@@ -1,0 +1,1 @@
+"""Clusters near each cluster, and points in the order of their clusters."""

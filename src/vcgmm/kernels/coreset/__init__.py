@@ -1,0 +1,1 @@
+"""Rows as they are read: moments, draws, coordinates."""

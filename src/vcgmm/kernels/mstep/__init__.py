@@ -1,0 +1,1 @@
+"""The M-step: means, and its rare second pass."""

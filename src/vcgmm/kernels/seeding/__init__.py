@@ -1,0 +1,1 @@
+"""Seeds: chains, greedy seeds inside cells, moves."""
